@@ -1,0 +1,92 @@
+# One command set for people and for CI. `make` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Everything here can be overridden: make serve PORT=9000
+VENV      ?= .venv
+PYTHON    ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+               $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
+UV_VERSION ?= 0.13.9
+EXTRAS    ?= dev
+HOST      ?= 127.0.0.1
+PORT      ?= 8000
+DATA      ?=
+CASES_DIR ?= ../shared/cases
+CASES_MIN ?= 24
+PYTEST_ARGS ?=
+ARGS      ?=
+
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV    := $(BIN)/uv
+CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
+
+.PHONY: help install lock demo serve test test-unit test-cluster cases check lint format types imports docs-check bench clean
+
+help: ## list the commands
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-13s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "  Variables: PORT HOST DATA ARGS PYTEST_ARGS CASES_DIR CASES_MIN VENV PYTHON EXTRAS (make serve PORT=9000)"
+
+install: $(STAMP) ## create .venv and install the locked dependencies (a moment when nothing changed)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed: make install PYTHON=/path/to/python3.11"; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || { echo "==> $(VENV) with $$($(PYTHON) --version)"; rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
+	@$(UV) --version 2>/dev/null | grep -qw '$(UV_VERSION)' || { echo "==> uv $(UV_VERSION)"; $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
+	@echo "==> hermes-memory[$(EXTRAS)] with the versions of constraints.txt"
+	@$(UV) pip install --python $(BIN)/python -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+lock: install ## refresh constraints.txt to the newest versions pyproject.toml allows
+	@{ echo "# The versions that are tested together, for every platform. Refresh with: make lock"; \
+	   $(UV) pip compile pyproject.toml --extra dev --extra redis --extra weaviate --universal --python-version 3.11 \
+	     --upgrade --quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > constraints.new
+	@if grep -nE '://|@ |^-|file:' constraints.new; then echo "constraints.new names an address: not taken over"; exit 1; fi
+	@mv constraints.new constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) packages"
+
+demo: install ## play a short conversation and show what is remembered
+	@$(BIN)/hermes demo $(ARGS)
+
+serve: install ## run the server on HOST:PORT
+	@$(BIN)/hermes serve --host $(HOST) --port $(PORT) $(if $(DATA),--data $(DATA)) $(ARGS)
+
+test: install ## all tests: unit, cluster, cases; a table of stage times at the end
+	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases
+
+test-unit: install ## the tests that need no Ray
+	@$(BIN)/python -m pytest tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
+
+test-cluster: install ## the tests on a real Ray cluster
+	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
+
+cases: install ## play the black-box cases of CASES_DIR against a server of our own
+	@CASES_DIR='$(CASES_DIR)' $(BIN)/python tests/run_cases.py --at-least $(CASES_MIN)
+
+check: install ## lint, types, imports, docs-check
+	@MAKE='$(MAKE)' .ci/stages check lint types imports docs-check
+
+lint: install ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: install ## ruff: repair what can be repaired, then format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: install ## mypy, strict
+	@$(BIN)/mypy $(wildcard $(CODE))
+
+imports: install ## the layering contracts
+	@$(BIN)/lint-imports
+
+docs-check: install ## the documentation's examples compile, its links resolve
+	@$(BIN)/python -m tests.docs.pages
+
+bench: install ## the benchmarks, each against its limits
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: install ## remove caches and build outputs (the venv stays: rm -rf .venv)
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov constraints.new
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf

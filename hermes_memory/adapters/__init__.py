@@ -1,0 +1,1 @@
+"""Implementations of the ports; each takes plain arguments, never the configuration object."""

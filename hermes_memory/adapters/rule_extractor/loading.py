@@ -1,0 +1,241 @@
+"""TOML files to rules, strictly validated; every regular expression is compiled once, here."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from hermes_memory.adapters.rule_extractor.data import (
+    Affirming,
+    At,
+    Grammar,
+    Lexicon,
+    Pattern,
+    Probe,
+    Regex,
+    Rules,
+    Speech,
+    Veto,
+    Weight,
+)
+from hermes_memory.core.candidate import Marker, SpeechAct
+from hermes_memory.core.dimensions import Dimension, Dimensions
+from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
+from hermes_memory.errors import InvalidConfig
+
+LANGUAGES = ("zh", "en")
+_MACRO = re.compile(r"@([A-Z]+)@")
+_LISTS = frozenset({"classes", "markers"})
+_ENUMS: Mapping[str, Any] = {
+    "at": At,
+    "polarity": Polarity,
+    "veto": Veto,
+    "act": SpeechAct,
+    "intent": Intent,
+    "needs": Marker,
+    "category": Category,
+    "layer": Layer,
+    "scope": Scope,
+}
+_FLAGS = frozenset({"splits", "own", "bare", "subjectless", "place", "whole", "date"})
+_NUMBERS = frozenset({"importance", "stability"})
+_ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
+
+Folder = Path | Traversable
+
+
+def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
+    """Read the whole of ``configs/extraction``.
+
+    Raises:
+        InvalidConfig: unreadable TOML, unknown or missing keys, a bad regular expression, or a dimension
+            that ``dimensions`` does not know.
+    """
+    known = {entry.key for entry in _entries(dimensions)}
+    lexicon = _lexicon(_read(folder, "lexicon.toml"), known)
+    affirming = _read(folder, "affirming.toml")
+    return Rules(
+        grammar=_grammar(_read(folder, "grammar.toml")),
+        speech=_speech(_read(folder, "speech.toml")),
+        markers=_markers(_read(folder, "markers.toml")),
+        lexicon=lexicon,
+        patterns=tuple(
+            row for language in LANGUAGES for row in _patterns(_read(folder, f"{language}.toml"), language, known)
+        ),
+        probes=tuple(_probe(row, known) for row in affirming["probe"]),
+        affirming=Affirming(
+            phrase=_either("affirming.phrase", affirming["phrase"]),
+            denial=_either("affirming.denial", affirming["denial"]),
+        ),
+        weights=_weights(_read(folder, "weights.toml"), dimensions),
+    )
+
+
+def _entries(dimensions: Dimensions) -> Iterable[Dimension]:
+    return dimensions.__iter__()
+
+
+def _read(folder: Folder, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidConfig(name, str(problem)) from problem
+
+
+def _compile(where: str, source: object) -> Regex:
+    if not isinstance(source, str) or not source:
+        raise InvalidConfig(where, "must be a regular expression")
+    try:
+        return re.compile(source, re.IGNORECASE)
+    except re.error as problem:
+        raise InvalidConfig(where, f"{problem} in {source!r}") from problem
+
+
+def _alternatives(where: str, value: object) -> str:
+    """A text, or a list of texts read as alternatives."""
+    if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
+        return "|".join(value)
+    if isinstance(value, str) and value:
+        return value
+    raise InvalidConfig(where, "must be a regular expression or a list of alternatives")
+
+
+def _either(where: str, table: object) -> Regex:
+    """One regular expression out of a table with the two languages."""
+    if not isinstance(table, dict) or set(table) != set(LANGUAGES):
+        raise InvalidConfig(where, "must hold zh and en")
+    return _compile(where, "|".join(f"(?:{_alternatives(where, table[key])})" for key in LANGUAGES))
+
+
+def _keys(where: str, table: Mapping[str, Any], wanted: Iterable[str]) -> None:
+    if set(table) != set(wanted):
+        odd = ", ".join(sorted(set(table) ^ set(wanted)))
+        raise InvalidConfig(where, f"unknown or missing: {odd}")
+
+
+def _grammar(table: Mapping[str, Any]) -> Grammar:
+    _keys("grammar", table, ("lead", "adverb", "break", "tail", "strip", "not_object", "relation", "name", "note"))
+    strip = table["strip"]
+    return Grammar(
+        lead=_either("grammar.lead", table["lead"]),
+        adverb=_either("grammar.adverb", table["adverb"]),
+        clause_break=_compile("grammar.break", _alternatives("grammar.break", table["break"]["any"])),
+        tail=_compile("grammar.tail", _alternatives("grammar.tail", table["tail"]["any"])),
+        strip_content=_compile("grammar.strip.content", strip["content"]),
+        strip_object=_compile("grammar.strip.object", strip["object"]),
+        strip_object_start=_compile("grammar.strip.object_start", strip["object_start"]),
+        not_object=_either("grammar.not_object", table["not_object"]),
+        relation_zh=_compile("grammar.relation.zh", table["relation"]["zh"]),
+        relation_en=_compile("grammar.relation.en", table["relation"]["en"]),
+        name=_either("grammar.name", table["name"]),
+        note=_either("grammar.note", table["note"]),
+    )
+
+
+def _speech(table: Mapping[str, Any]) -> Speech:
+    wanted = [field.name for field in fields(Speech)]
+    _keys("speech", table, wanted)
+    return Speech(**{name: _either(f"speech.{name}", table[name]) for name in wanted})
+
+
+def _markers(table: Mapping[str, Any]) -> tuple[tuple[Marker, Regex], ...]:
+    _keys("markers", table, tuple(Marker))
+    return tuple((marker, _either(f"markers.{marker}", table[marker])) for marker in Marker)
+
+
+def _lexicon(table: Mapping[str, Any], known: set[str]) -> Lexicon:
+    _keys("lexicon", table, ("places", "keep_together", "class"))
+    classes = []
+    for number, row in enumerate(table["class"]):
+        where = f"lexicon.class.{number}"
+        _keys(where, row, ("dimension", *LANGUAGES))
+        _known(where, row["dimension"], known)
+        classes.append((row["dimension"], _either(where, {key: row[key] for key in LANGUAGES})))
+    return Lexicon(
+        classes=tuple(classes),
+        places=_compile("lexicon.places", table["places"]),
+        keep_together=frozenset(table["keep_together"]),
+    )
+
+
+def _known(where: str, dimension: object, known: set[str]) -> None:
+    if dimension not in known:
+        raise InvalidConfig(where, f"no such dimension: {dimension!r}")
+
+
+def _patterns(table: Mapping[str, Any], language: str, known: set[str]) -> Iterable[Pattern]:
+    _keys(language, table, ("macros", "pattern"))
+    for number, row in enumerate(table["pattern"]):
+        yield _pattern(f"{language}.pattern.{number}", row, table["macros"], language, known)
+
+
+def _pattern(
+    where: str, row: Mapping[str, Any], macros: Mapping[str, str], language: str, known: set[str]
+) -> Pattern:
+    if unknown := sorted(set(row) - _ROW):
+        raise InvalidConfig(where, f"unknown keys: {', '.join(unknown)}")
+    _known(where, row.get("dimension"), known)
+    for name in row.get("classes", []):
+        _known(where, None if name == "" else name, known | {"*"})
+    values: dict[str, Any] = {key: row[key] for key in _FLAGS | _NUMBERS | {"classify"} if key in row}
+    values |= {key: _member(f"{where}.{key}", kind, row[key]) for key, kind in _ENUMS.items() if key in row}
+    values["classes"] = tuple(row.get("classes", ()))
+    values["markers"] = frozenset(_member(f"{where}.markers", Marker, name) for name in row.get("markers", ()))
+    regex = _compile(where, _expand(where, row.get("regex"), macros))
+    return Pattern(
+        language=language,
+        regex=regex,
+        dimension=row["dimension"],
+        predicate=row.get("predicate", row["dimension"]),
+        **values,
+    )
+
+
+def _member(where: str, kind: Any, value: object) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidConfig(where, f"must be one of {', '.join(kind)}") from None
+
+
+def _expand(where: str, source: object, macros: Mapping[str, str]) -> object:
+    """Replace ``@NAME@`` by the macro, which may use macros itself."""
+    if not isinstance(source, str):
+        return source
+    for _ in range(5):
+        if not (names := set(_MACRO.findall(source))):
+            break
+        if lost := names - set(macros):
+            raise InvalidConfig(where, f"no such macro: {', '.join(sorted(lost))}")
+        source = _MACRO.sub(lambda hit: f"(?:{macros[hit.group(1)]})", source)
+    return source
+
+
+def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
+    where = f"affirming.probe.{row.get('dimension')}"
+    _keys(where, row, ("dimension", "splits", *LANGUAGES))
+    _known(where, row["dimension"], known)
+    regex = _either(where, {key: row[key] for key in LANGUAGES})
+    return Probe(regex=regex, dimension=row["dimension"], predicate=row["dimension"], splits=row["splits"])
+
+
+def _weights(table: Mapping[str, Any], dimensions: Dimensions) -> dict[str, Weight]:
+    _keys("weights", table, ("default", "dimension"))
+    entries = list(_entries(dimensions))
+    if lost := sorted(set(table["dimension"]) - {entry.key for entry in entries}):
+        raise InvalidConfig("weights.dimension", f"no such dimension: {', '.join(lost)}")
+    return {entry.key: _weight(entry, table) for entry in entries}
+
+
+def _weight(entry: Dimension, table: Mapping[str, Any]) -> Weight:
+    row = {"topic": entry.key} | table["default"][entry.layer or "event"] | table["dimension"].get(entry.key, {})
+    _keys(f"weights.{entry.key}", row, ("importance", "stability", "topic"))
+    for name in ("importance", "stability"):
+        if not 0 <= row[name] <= 1:
+            raise InvalidConfig(f"weights.{entry.key}.{name}", "must be between 0 and 1")
+    return Weight(importance=float(row["importance"]), stability=float(row["stability"]), topic=row["topic"])

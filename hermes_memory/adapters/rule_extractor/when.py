@@ -1,0 +1,231 @@
+"""Relative and absolute dates in a clause, resolved in the speaker's time zone (SPEC §4.1.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+_ZH_NUMBER = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "半": 0}
+_ZH_DAY = {char: number for number, char in enumerate("一二三四五六")} | {"日": 6, "天": 6, "末": 5}
+_EN_DAY = {name: number for number, name in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))}
+_EN_MONTH = {
+    name: number + 1
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+    )
+}
+_EN_COUNT = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
+_NEAR = {
+    "大后天": 3, "后天": 2, "明天": 1, "明早": 1, "明晚": 1, "明儿": 1, "今天": 0, "今晚": 0, "今早": 0, "今日": 0,
+    "昨天": -1, "昨晚": -1, "前天": -2, "大前天": -3,
+    "the day after tomorrow": 2, "day after tomorrow": 2, "tomorrow": 1, "today": 0, "tonight": 0,
+    "this morning": 0, "this afternoon": 0, "this evening": 0,
+    "the day before yesterday": -2, "yesterday": -1, "last night": -1,
+}  # fmt: skip
+_N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3})"
+_MONTHS = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+_DAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_DATE = re.compile(
+    rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
+    |(?P<zfull>(?:(?P<zy>\d{{4}})年)?(?P<zm>\d{{1,2}})月(?P<zd>\d{{1,2}})[日号])
+    |(?P<zweek>(?P<zwhich>这个?|本|上上?个?|下下?个?)?(?:周|星期|礼拜)(?P<zday>[一二三四五六日天末]))
+    |(?P<zin>(?P<zn>{_N})(?P<zu>天|周|个?星期|个月)(?P<zdir>后|之后|以后|前|之前|以前))
+    |(?P<zmd>(?P<zmw>这个?|本|下个?|上个?)月(?P<zmn>\d{{1,2}})[日号])
+    |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
+       |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
+       |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
+    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
+    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
+    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
+    |(?P<edm>\b(?:the\ )?(?P<ed2>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<em2>{_MONTHS})\b(?:,?\ (?P<ey2>\d{{4}}))?)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_CLOCK = re.compile(
+    rf"""(?P<zpart>凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|早|晚)?(?P<zh>\d{{1,2}}|[一二两三四五六七八九十]{{1,3}})
+       (?:点钟?(?P<zmin>半|一刻|三刻|(?:\d{{1,2}}|[一二三四五]?十?[一二三四五六七八九]?)分?)?|[:：](?P<zcol>[0-5]\d))
+    |\b(?:at\ )?(?P<eh>\d{{1,2}})(?:[:.](?P<emin>[0-5]\d))?\s?(?P<ampm>[ap]\.?m\b\.?|o'clock)
+    |\bat\ (?P<e24>\d{{1,2}}):(?P<e24m>[0-5]\d)\b
+    |\b(?:at\ )?(?P<word>noon|midday|midnight)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_GAP = re.compile(r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*", re.I)
+_AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "晚"})
+_EVENING_WORDS = frozenset({"今晚", "明晚", "昨晚", "tonight"})
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A resolved date: where the words stand, the instant, and whether a clock time was named."""
+
+    start: int
+    end: int
+    at: datetime
+    timed: bool
+
+    @property
+    def label(self) -> str:
+        """As it is put behind the content: a date, or date and time."""
+        return self.at.strftime("%Y-%m-%d %H:%M" if self.timed else "%Y-%m-%d")
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone of a turn; UTC where the name is unknown."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: str) -> Moment | None:
+    """The first date in ``text[start:end]``, seen from ``said_at``; None if there is none."""
+    hit = _DATE.search(text, start, end)
+    if hit is None:
+        return None
+    here = said_at.astimezone(zone(timezone))
+    try:
+        day = _RESOLVE[str(hit.lastgroup and _kind(hit))](hit, here)
+        clock = _clock_near(text, hit, end)
+        if clock is None:
+            midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
+            return Moment(hit.start(), hit.end(), midnight, False)
+        moment, stop = clock
+        at = day.replace(hour=moment.hour, minute=moment.minute, second=0, microsecond=0)
+        return Moment(hit.start(), max(hit.end(), stop), at, True)
+    except (ValueError, OverflowError):
+        return None  # the thirty-first of June
+
+
+def date_at(text: str, at: int, end: int) -> int:
+    """Where a date or clock expression that begins at ``at`` ends; ``at`` if none does."""
+    stop = at
+    while True:
+        gap = _GAP.match(text, stop, end).end()  # type: ignore[union-attr]
+        hit = _DATE.match(text, gap, end) or _CLOCK.match(text, gap, end)
+        if hit is None or hit.end() == hit.start():
+            return gap if stop > at else at
+        stop = hit.end()
+
+
+def _kind(hit: re.Match[str]) -> str:
+    return next(name for name in _RESOLVE if hit.group(name))
+
+
+def _number(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    if text.lower() in _EN_COUNT:
+        return _EN_COUNT[text.lower()]
+    tens, _, units = text.partition("十")
+    if "十" not in text:
+        return _ZH_NUMBER[text[-1]]
+    return (_ZH_NUMBER[tens] if tens else 1) * 10 + (_ZH_NUMBER[units] if units else 0)
+
+
+def _of(here: datetime, year: str | None, month: int, day: int) -> datetime:
+    if year:
+        return here.replace(year=int(year), month=month, day=day)
+    found = here.replace(month=month, day=day)
+    return found.replace(year=found.year + 1) if (here - found).days > 180 else found
+
+
+def _iso(hit: re.Match[str], here: datetime) -> datetime:
+    year, month, day = re.split("[-/]", hit.group("iso"))
+    return _of(here, year, int(month), int(day))
+
+
+def _week(here: datetime, weekday: int, weeks: int | None) -> datetime:
+    """A weekday of the current week moved by ``weeks``; None means the next one to come."""
+    days = weekday - here.weekday()
+    if weeks is None:
+        days %= 7
+        return here + timedelta(days=days)
+    return here + timedelta(days=days + 7 * weeks)
+
+
+def _zh_week(hit: re.Match[str], here: datetime) -> datetime:
+    which = (hit.group("zwhich") or "").replace("个", "")
+    weeks = {"": None, "这": 0, "本": 0, "下": 1, "下下": 2, "上": -1, "上上": -2}[which]
+    return _week(here, _ZH_DAY[hit.group("zday")], weeks)
+
+
+def _en_week(hit: re.Match[str], here: datetime) -> datetime:
+    which = (hit.group("ewhich") or "").lower()
+    weekday = _EN_DAY[hit.group("eday").lower()[:3]]
+    return _week(here, weekday, {"next": 1, "last": -1}.get(which))
+
+
+def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
+    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
+    head = unit.replace("个", "").lower()[0]
+    return here + timedelta(days=sign * count * days[head])
+
+
+def _zh_in(hit: re.Match[str], here: datetime) -> datetime:
+    sign = -1 if "前" in hit.group("zdir") else 1
+    return _shift(here, _number(hit.group("zn")), hit.group("zu"), sign)
+
+
+def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
+    step = {"下": 1, "上": -1}.get(hit.group("zmw")[0], 0)
+    month = here.month + step
+    year = here.year + (month > 12) - (month < 1)
+    return here.replace(year=year, month=(month - 1) % 12 + 1, day=int(hit.group("zmn")))
+
+
+_RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
+    "iso": _iso,
+    "zfull": lambda hit, here: _of(here, hit.group("zy"), int(hit.group("zm")), int(hit.group("zd"))),
+    "zweek": _zh_week,
+    "zin": _zh_in,
+    "zmd": _zh_month,
+    "near": lambda hit, here: here + timedelta(days=_NEAR[hit.group("near").lower()]),
+    "eweek": _en_week,
+    "ein": lambda hit, here: _shift(here, _number(hit.group("en")), hit.group("eu"), 1),
+    "eago": lambda hit, here: _shift(here, _number(hit.group("an")), hit.group("au"), -1),
+    "emd": lambda hit, here: _of(
+        here, hit.group("ey1"), _EN_MONTH[hit.group("em1").lower()[:3]], int(hit.group("ed1"))
+    ),
+    "edm": lambda hit, here: _of(
+        here, hit.group("ey2"), _EN_MONTH[hit.group("em2").lower()[:3]], int(hit.group("ed2"))
+    ),
+}
+
+
+def _clock_near(text: str, date: re.Match[str], end: int) -> tuple[time, int] | None:
+    """The clock time that belongs to the date: later in the clause, or just before it."""
+    hit = _CLOCK.search(text, date.end(), end)
+    if hit is None:
+        before = _CLOCK.search(text, max(0, date.start() - 16), date.start())
+        hit = before
+    if hit is None:
+        return None
+    late = date.group("near") is not None and date.group("near").lower() in _EVENING_WORDS
+    found = _clock(hit, late, text[date.end() : hit.start()])
+    return (found, hit.end()) if found else None
+
+
+def _clock(hit: re.Match[str], late: bool, between: str) -> time | None:
+    if word := hit.group("word"):
+        return time(0 if word.lower() == "midnight" else 12)
+    if hit.group("e24"):
+        return time(int(hit.group("e24")), int(hit.group("e24m")))
+    if hit.group("eh"):
+        hour, minute = int(hit.group("eh")) % 12, int(hit.group("emin") or 0)
+        after = hit.group("ampm").lower().startswith("p") or (late and hit.group("ampm") == "o'clock")
+        return time(hour + 12 * after, minute)
+    hour = _number(hit.group("zh"))
+    part = hit.group("zpart") or next((word for word in _AFTERNOON if word in between), "")
+    after = hour < 12 and (part in _AFTERNOON or late or (part == "中午" and hour < 4))
+    return time(hour + 12 * after, _minute(hit))
+
+
+def _minute(hit: re.Match[str]) -> int:
+    text = (hit.group("zcol") or hit.group("zmin") or "").rstrip("分")
+    named = {"": 0, "半": 30, "一刻": 15, "三刻": 45}
+    return named[text] if text in named else _number(text)

@@ -1,0 +1,204 @@
+"""The Ledger port over one SQLite file; several processes may open it at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from hermes_memory.adapters.sqlite_ledger import commits, erasure, leases, reading, scrub, store
+from hermes_memory.adapters.sqlite_ledger.scrub import Scrub
+from hermes_memory.adapters.sqlite_ledger.worker import Reader, Writer
+from hermes_memory.core.ids import UserKey
+from hermes_memory.core.model import Turn
+from hermes_memory.errors import LedgerUnavailable, SessionOwned
+from hermes_memory.ports.embedder import EmbedderInfo
+from hermes_memory.ports.ledger import (
+    AccessCount,
+    AuditEntry,
+    Commit,
+    ErasureReceipt,
+    Job,
+    OutboxEntry,
+    Receipt,
+    Snapshot,
+)
+
+_T = TypeVar("_T")
+
+
+class SqliteLedger:
+    """The system of record of an embedded installation.
+
+    Args:
+        path: The database file; its folder must exist. ``-wal`` and ``-shm`` files appear beside it.
+        synchronous: FULL survives a loss of power; NORMAL may then lose the newest commits, never more.
+        busy_timeout_s: How long to wait for another process's write before LedgerUnavailable.
+    """
+
+    def __init__(
+        self, path: str | Path, *, synchronous: store.Synchronous = "FULL", busy_timeout_s: float = 5.0
+    ) -> None:
+        self._connect = partial(store.connect, Path(path), synchronous, busy_timeout_s)
+        self._dimension = 0
+        self._writer: Writer | None = None
+        self._reader: Reader | None = None
+
+    async def open(self, embedder: EmbedderInfo) -> None:
+        """See ``Ledger.open``. Raises InvalidConfig for a newer schema or another program's file."""
+        if self._writer is not None:
+            return
+
+        def connect() -> sqlite3.Connection:
+            conn = self._connect()
+            try:
+                store.prepare(conn, embedder)
+            except BaseException:
+                conn.close()
+                raise
+            return conn
+
+        writer = Writer(connect, "ledger-writer")
+        try:
+            await writer.run(leases.ping)
+        except BaseException:
+            await writer.stop()
+            raise
+        self._dimension = embedder.dimension
+        self._reader = Reader(self._connect, "ledger-reader")
+        self._writer = writer
+
+    async def close(self) -> None:
+        """See ``Ledger.close``."""
+        reader, self._reader = self._reader, None
+        writer, self._writer = self._writer, None
+        if reader is not None:
+            await reader.stop()
+        if writer is not None:
+            await writer.stop()
+
+    async def _write(self, work: Callable[..., _T], *values: object) -> _T:
+        if self._writer is None:
+            raise LedgerUnavailable("it is not open")
+        return await self._writer.run(lambda conn: work(conn, *values))
+
+    async def _write_scrubbed(
+        self, level: Scrub, work: Callable[..., _T], *values: object
+    ) -> tuple[_T, bool]:
+        if self._writer is None:
+            raise LedgerUnavailable("it is not open")
+        return await self._writer.run_scrubbed(level, lambda conn: work(conn, *values))
+
+    async def _read(self, work: Callable[..., _T], *values: object) -> _T:
+        if self._reader is None:
+            raise LedgerUnavailable("it is not open")
+        return await self._reader.run(lambda conn: work(conn, *values))
+
+    async def ping(self) -> None:
+        """See ``Ledger.ping``."""
+        await self._write(leases.ping)
+        await self._read(reading.users, None, "", 1)
+
+    async def claim_epoch(self, host: str, lease_s: float, now: datetime) -> int:
+        """See ``Ledger.claim_epoch``."""
+        return await self._write(leases.claim_epoch, host, lease_s, now)
+
+    async def renew_lease(self, epoch: int, lease_s: float, now: datetime) -> None:
+        """See ``Ledger.renew_lease``."""
+        await self._write(leases.renew_lease, epoch, lease_s, now)
+
+    async def activate(self, key: UserKey, epoch: int) -> Snapshot:
+        """See ``Ledger.activate``."""
+        raw = await self._write(reading.activate, key, epoch)
+        # Decoding a full user takes tens of milliseconds: neither the loop nor the write lock waits for it.
+        dimension = self._dimension
+        return await self._read(lambda _conn: reading.decode(key, raw, dimension))
+
+    async def commit(self, commit: Commit) -> Receipt:
+        """See ``Ledger.commit``. What it deletes or rewrites is overwritten; the next sweep rewrites the file."""
+        if commit.deleted or commit.rewritten:
+            receipt, _ = await self._write_scrubbed(Scrub.LOG, commits.apply, commit, self._dimension)
+            return receipt
+        return await self._write(commits.apply, commit, self._dimension)
+
+    async def operation(self, key: UserKey, operation_id: str) -> Receipt | None:
+        """See ``Ledger.operation``."""
+        return await self._read(reading.operation, key, operation_id)
+
+    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+        """See ``Ledger.touch``."""
+        if counts:
+            await self._write(commits.touch, key, epoch, dict(counts))
+
+    async def erase(
+        self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
+    ) -> ErasureReceipt:
+        """See ``Ledger.erase``. Rewrites the file; while that is held up, one thing counts as remaining."""
+        receipt, clean = await self._write_scrubbed(
+            Scrub.FILE, erasure.erase, key, expected_version, epoch, operation_id, at
+        )
+        return receipt if clean else dataclasses.replace(receipt, remaining=receipt.remaining + 1)
+
+    async def bind_session(self, key: UserKey, session_id: str) -> None:
+        """See ``Ledger.bind_session``."""
+        owner = await self.session_owner(key.namespace, session_id)
+        if owner is None:
+            await self._write(leases.bind_session, key, session_id)
+        elif owner != key.user_id:
+            raise SessionOwned
+
+    async def session_owner(self, namespace: str, session_id: str) -> str | None:
+        """See ``Ledger.session_owner``."""
+        return await self._read(reading.session_owner, namespace, session_id)
+
+    async def seen_messages(
+        self, key: UserKey, session_id: str, message_ids: Sequence[str]
+    ) -> dict[str, tuple[str, str]]:
+        """See ``Ledger.seen_messages``."""
+        return await self._read(reading.seen_messages, key, session_id, message_ids)
+
+    async def job(self, namespace: str, job_id: str) -> tuple[UserKey, Job] | None:
+        """See ``Ledger.job``."""
+        return await self._read(reading.job, namespace, job_id)
+
+    async def audit(self, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
+        """See ``Ledger.audit``."""
+        return await self._read(reading.audit, key, after_seq, limit)
+
+    async def turns(self, key: UserKey) -> list[Turn]:
+        """See ``Ledger.turns``."""
+        return await self._read(reading.turns, key)
+
+    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+        """See ``Ledger.users``."""
+        return await self._read(reading.users, namespace, after, limit)
+
+    async def pending_users(self, after: str, limit: int) -> list[UserKey]:
+        """See ``Ledger.pending_users``."""
+        return await self._read(reading.pending_users, after, limit)
+
+    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
+        """See ``Ledger.read_outbox``."""
+        return await self._read(reading.read_outbox, after_seq, limit)
+
+    async def ack_outbox(self, seqs: Sequence[int]) -> None:
+        """See ``Ledger.ack_outbox``."""
+        if await self._read(erasure.acks_a_drop, seqs):
+            await self._write_scrubbed(Scrub.LOG, erasure.ack_outbox, seqs)
+        else:
+            await self._write(erasure.ack_outbox, seqs)
+
+    async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
+        """See ``Ledger.sweep``. Also rewrites the file if content was deleted since the last time."""
+        total = 0
+        removed = erasure.SWEEP_ROWS
+        while removed >= erasure.SWEEP_ROWS:
+            removed = await self._write(erasure.sweep, now, turns_hours, operations_hours)
+            total += removed
+        level = Scrub.FILE if await self._read(scrub.is_due) else Scrub.LOG
+        await self._write_scrubbed(level, reading.users, None, "", 1)
+        return total

@@ -1,0 +1,163 @@
+"""What a decision is made with: the rules, the present, and a draft of the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from hermes_memory.app.records import change_record
+from hermes_memory.app.state import LIVE, UserState, Words
+from hermes_memory.core.board import Board, Change
+from hermes_memory.core.calibration import Calibration
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import Memory, Turn
+from hermes_memory.core.rules import Rules
+from hermes_memory.errors import HermesError, NotFound
+from hermes_memory.ports.embedder import Vector
+from hermes_memory.ports.ledger import AuditEntry, Commit, GrantKind, Job, OutboxEntry, Session, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What stays the same from command to command."""
+
+    rules: Rules
+    dimensions: Dimensions
+    calibration: Calibration
+    words: Words
+    mask: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """One decision's circumstances. ``prepared`` is what the command asked to have looked up beforehand."""
+
+    policy: Policy
+    now: datetime
+    epoch: int
+    operation_id: str
+    actor: str = "user"
+    prepared: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A commit to make (None: nothing changes), the answer, and an error to raise after the commit."""
+
+    commit: Commit | None
+    result: Any
+    error: HermesError | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A commit in the making."""
+
+    state: UserState
+    desk: Desk
+    board: Board = field(init=False)
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    rewritten: list[Turn] = field(default_factory=list)
+    extracted: list[tuple[str, int]] = field(default_factory=list)
+    message_hashes: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    settings: Settings | None = None
+    erased: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.board = Board(self.state.memories, self.desk.now)
+
+    def memory(self, memory_id: str) -> Memory:
+        """A memory of this user. Raises NotFound."""
+        if memory_id not in self.board:
+            raise NotFound("memory")
+        return self.board[memory_id]
+
+    def session(self, session_id: str) -> Session:
+        """A session of this user as it stands in the draft, new if it was not known."""
+        known = self.sessions.get(session_id) or self.state.sessions.get(session_id)
+        return known or Session(id=session_id, started_at=self.desk.now, last_at=self.desk.now)
+
+    def change_settings(self, **changes: Any) -> None:
+        """Replace fields of the user's settings."""
+        self.settings = replace(self.settings or self.state.settings, **changes)
+
+    def current_settings(self) -> Settings:
+        """The settings as they stand in the draft."""
+        return self.settings or self.state.settings
+
+    def erase(self, memory_id: str) -> None:
+        """Grant the physical removal of a memory; ``board.delete`` takes it out."""
+        self.erased.add(memory_id)
+
+    def decide(self, result: Any = None, error: HermesError | None = None) -> Decision:
+        """The finished commit with its answer."""
+        return Decision(self.commit(result), result, error)
+
+    def commit(self, result: Any = None) -> Commit:
+        """The draft as one commit on the version that was read."""
+        changed = self.board.changed
+        stored = {memory.id for memory in changed}
+        grants = dict.fromkeys(self.board.opened & stored, GrantKind.UNFREEZE)
+        return Commit(
+            key=self.state.key,
+            expected_version=self.state.version,
+            epoch=self.desk.epoch,
+            operation_id=self.desk.operation_id,
+            at=self.desk.now,
+            result=result,
+            memories=changed,
+            vectors={memory_id: vector for memory_id, vector in self.vectors.items() if memory_id in stored},
+            deleted=tuple(sorted(self.board.deleted)),
+            grants=grants | dict.fromkeys(self.erased, GrantKind.ERASE),
+            sessions=tuple(self.sessions.values()),
+            turns=tuple(self.turns),
+            rewritten=tuple(self.rewritten),
+            message_hashes=self.message_hashes,
+            extracted=tuple(self.extracted),
+            jobs=tuple(self.jobs.values()),
+            audit=tuple(self._audit(change) for change in self.board.changes),
+            outbox=self._outbox(changed),
+            settings=self.settings,
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The changes so far, JSON-ready."""
+        return [change_record(change) for change in self.board.changes]
+
+    def _audit(self, change: Change) -> AuditEntry:
+        return AuditEntry(
+            at=self.desk.now,
+            op=change.op.value,
+            reason=change.reason.value,
+            actor=self.desk.actor,
+            memory_id=change.memory_id,
+            message_id=change.message_id,
+            before=change.before,
+            after=change.after,
+            version=self.state.version + 1,
+        )
+
+    def _outbox(self, changed: tuple[Memory, ...]) -> tuple[OutboxEntry, ...]:
+        known = self.state.memories
+        puts = [
+            OutboxEntry(
+                op="put" if memory.status in LIVE or memory.archived_at else "remove", memory_id=memory.id
+            )
+            for memory in changed
+            if memory.id in self.vectors
+            or memory.id not in known
+            or memory.status is not known[memory.id].status
+        ]
+        return (
+            *puts,
+            *(OutboxEntry(op="remove", memory_id=memory_id) for memory_id in sorted(self.board.deleted)),
+        )
+
+
+Handler = Callable[[UserState, Any, Desk], Decision]
+Handlers = Mapping[type, Handler]

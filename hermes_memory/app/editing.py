@@ -1,0 +1,275 @@
+"""The user's own hand: edit, delete, confirm, freeze, the verified unfreeze, and answers (SPEC §5, §11)."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from hermes_memory.app.commands import (
+    AnswerChallenge,
+    ConfirmMemory,
+    Delete,
+    Edit,
+    EraseKind,
+    FreezeMemory,
+    RequestUnfreeze,
+)
+from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.records import memory_record
+from hermes_memory.app.state import UserState
+from hermes_memory.core.board import Op
+from hermes_memory.core.candidate import Candidate
+from hermes_memory.core.frozen import confirm, freeze
+from hermes_memory.core.ids import digest
+from hermes_memory.core.model import (
+    MAX_CONTENT_CHARS,
+    Affirmed,
+    Category,
+    Evidence,
+    EvidenceKind,
+    Intent,
+    Lock,
+    Memory,
+    Role,
+    Scope,
+    Status,
+)
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.text import content_hash
+from hermes_memory.core.transitions import LockEvent
+from hermes_memory.errors import (
+    ChallengeRefused,
+    CoreFull,
+    Illegal,
+    InvalidInput,
+    MemoryFrozen,
+    NotFound,
+    PreconditionMissing,
+    StaleMemory,
+)
+from hermes_memory.ports.embedder import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the extractor made of an edited text: its vector and, if it read one statement, that."""
+
+    vector: Vector
+    candidate: Candidate | None
+
+
+def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
+    """Change a memory by hand. The edit becomes evidence; a frozen one needs a token, used once (SPEC §5)."""
+    draft = Draft(state, desk)
+    memory = draft.memory(command.memory_id)
+    frozen = memory.lock is Lock.FROZEN
+    if frozen:
+        _spend_token(draft, memory, command.unfreeze_token)
+    if command.expected_version is None:
+        raise PreconditionMissing
+    if command.expected_version != memory.version:
+        raise StaleMemory(command.expected_version, memory.version)
+    message_id = "edit_" + digest(desk.operation_id)
+    before = draft.board.revision(memory, Reason.EDITED, message_id)
+    if frozen:
+        memory = draft.board.open(memory, "edit with a verified token", message_id)
+    changed = _apply(memory, command, desk, message_id).with_(
+        history=(*memory.history, before), updated_at=desk.now
+    )
+    memory = draft.board.put(changed)
+    if command.content is not None:
+        draft.vectors[memory.id] = desk.prepared.vector
+    draft.board.log(Op.EDITED, Reason.EDITED, memory, message_id)
+    if frozen:
+        memory = draft.board.refreeze(memory, message_id)
+    return draft.decide(memory_record(memory))
+
+
+def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory:
+    changes: dict[str, Any] = {}
+    if command.content is not None:
+        changes = _new_content(memory, command.content, desk, message_id)
+    if command.scope is not None:
+        changes["scope"] = Scope(command.scope)
+    for name in ("scene", "valid_from", "valid_to"):
+        if (value := getattr(command, name)) is not None:
+            changes[name] = value
+    if not changes:
+        raise InvalidInput("body", "names nothing to change")
+    return memory.with_(**changes)
+
+
+def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> dict[str, Any]:
+    content = desk.policy.mask(content.strip())
+    if not content or len(content) > MAX_CONTENT_CHARS:
+        raise InvalidInput("content", f"must have 1 to {MAX_CONTENT_CHARS} characters")
+    read = desk.prepared.candidate
+    same = read is not None and (read.dimension == memory.dimension or read.layer is memory.layer)
+    evidence = Evidence(
+        session_id="panel", turn_index=0, message_id=message_id, role=Role.USER, quote=content, start=0,
+        end=len(content), created_at=desk.now, intent=Intent.CORRECTION, kind=EvidenceKind.EDIT, extractor="panel",
+    )  # fmt: skip
+    polarity = read.polarity if same else memory.polarity
+    return {
+        "content": content,
+        "object": read.object if same else content,
+        "dimension": read.dimension if same else memory.dimension,
+        "predicate": read.predicate if same else memory.predicate,
+        "polarity": polarity,
+        "negative": read.negative if same else memory.negative,
+        "content_hash": content_hash(memory.subject, polarity, content),
+        "evidence": (*memory.evidence, evidence),
+        "source_confidence": 1.0,
+    }
+
+
+def _spend_token(draft: Draft, memory: Memory, token: str | None) -> None:
+    challenges = dict(draft.state.settings.challenges)
+    hashed = digest(token or "")
+    for challenge_id, challenge in challenges.items():
+        opens = challenge["memory_id"] == memory.id and challenge.get("token_hash")
+        if opens and token and hmac.compare_digest(challenge["token_hash"], hashed):
+            if draft.desk.now.timestamp() > challenge["token_expires_at"]:
+                break
+            challenges.pop(challenge_id)
+            draft.change_settings(challenges=challenges)
+            return
+    raise MemoryFrozen(memory.id)
+
+
+def request_unfreeze(state: UserState, command: RequestUnfreeze, desk: Desk) -> Decision:
+    """Open a challenge: a one-time code to echo in a later request (SPEC §5). ``desk.prepared`` is the code."""
+    draft = Draft(state, desk)
+    memory = draft.memory(command.memory_id)
+    if memory.lock is not Lock.FROZEN:
+        raise Illegal(memory.lock, LockEvent.UNFREEZE)
+    if command.source_session_id not in state.sessions:
+        raise InvalidInput("source_session_id", "is not a session of this user")
+    code: str = desk.prepared
+    expires_at = desk.now + timedelta(minutes=desk.policy.rules.locks.challenge_minutes)
+    challenge_id = "chl_" + digest(desk.operation_id)
+    challenge = {
+        "memory_id": memory.id, "code_hash": digest(code), "tries": 0, "expires_at": expires_at.timestamp(),
+        "reason": command.reason, "source_session_id": command.source_session_id,
+    }  # fmt: skip
+    alive = {k: v for k, v in state.settings.challenges.items() if _alive(v, desk)}
+    draft.change_settings(challenges={**alive, challenge_id: challenge})
+    answer = {
+        "challenge_id": challenge_id,
+        "prompt": f"Echo the code to unfreeze this memory once: {memory.content}",
+        "code": code,
+        "expires_at": expires_at.isoformat(),
+    }
+    return draft.decide(answer)
+
+
+def _alive(challenge: dict[str, Any], desk: Desk) -> bool:
+    return bool(desk.now.timestamp() <= max(challenge["expires_at"], challenge.get("token_expires_at", 0.0)))
+
+
+def answer_challenge(state: UserState, command: AnswerChallenge, desk: Desk) -> Decision:
+    """Give a token for the right code; a wrong one is counted and, after the last try, ends the challenge."""
+    draft = Draft(state, desk)
+    challenges = dict(state.settings.challenges)
+    challenge = challenges.get(command.challenge_id)
+    if challenge is None or challenge["memory_id"] != command.memory_id or "token_hash" in challenge:
+        raise NotFound("challenge")
+    locks = desk.policy.rules.locks
+    if desk.now.timestamp() > challenge["expires_at"] or challenge["tries"] >= locks.challenge_tries:
+        raise ChallengeRefused("the challenge has run out")
+    if not hmac.compare_digest(challenge["code_hash"], digest(command.answer)):
+        challenges[command.challenge_id] = {**challenge, "tries": challenge["tries"] + 1}
+        draft.change_settings(challenges=challenges)
+        return draft.decide(None, ChallengeRefused("the answer is wrong"))
+    token: str = desk.prepared
+    expires_at = desk.now + timedelta(minutes=locks.token_minutes)
+    challenges[command.challenge_id] = {
+        **challenge, "token_hash": digest(token), "token_expires_at": expires_at.timestamp(),
+    }  # fmt: skip
+    draft.change_settings(challenges=challenges)
+    return draft.decide({"token": token, "expires_at": expires_at.isoformat()})
+
+
+def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Decision:
+    """The panel's confirm: once per memory and session."""
+    draft = Draft(state, desk)
+    memory = draft.memory(command.memory_id)
+    message_id = "confirm_" + digest(command.memory_id, command.session_id)
+    said = Affirmed(session_id=command.session_id, message_id=message_id, at=desk.now)
+    draft.board.log(Op.REINFORCED, Reason.PANEL, memory, message_id)
+    after = confirm(draft.board, memory, said, desk.policy.rules, explicit=True)
+    return draft.decide(memory_record(after)) if after != memory else Decision(None, memory_record(memory))
+
+
+def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decision:
+    """Freeze by hand, if the core tier has room."""
+    draft = Draft(state, desk)
+    memory = draft.memory(command.memory_id)
+    if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+        raise Illegal(memory.status, LockEvent.FREEZE_BY_HAND)
+    after = freeze(draft.board, memory, LockEvent.FREEZE_BY_HAND, Reason.BY_HAND, desk.policy.rules, None)
+    if after.lock is not Lock.FROZEN:
+        return draft.decide(None, CoreFull())
+    return draft.decide(memory_record(draft.board.put(after.with_(freeze_reason=command.reason))))
+
+
+def delete(state: UserState, command: Delete, desk: Desk) -> Decision:
+    """Remove one memory and every copy of its words, and answer with a receipt of counts (SPEC §11)."""
+    draft = Draft(state, desk)
+    return draft.decide(_remove(draft, [draft.memory(command.memory_id)]))
+
+
+def erase_kind(state: UserState, command: EraseKind, desk: Desk) -> Decision:
+    """Remove one kind of memories: a layer, or the events."""
+    draft = Draft(state, desk)
+    layer = None if command.kind == "event" else command.kind
+    doomed = [m for m in draft.board if m.layer == layer and (layer or m.category is Category.EVENT)]
+    return draft.decide(_remove(draft, doomed)) if doomed else Decision(None, _receipt(0, 0, 0))
+
+
+def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
+    ids = {memory.id for memory in doomed}
+    quotes = {piece.quote for memory in doomed for piece in memory.evidence}
+    for memory in doomed:
+        draft.erase(memory.id)
+        draft.board.delete(memory, Reason.ERASED)
+    _forget_links(draft, ids)
+    draft.rewritten = [
+        _without(turn, quotes) for turn in draft.state.turns.values() if _holds(turn.content, quotes)
+    ]
+    requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
+    challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
+    draft.change_settings(confirmations=requests, challenges=challenges)
+    return _receipt(len(ids), sum(1 for i in ids if i in draft.state.shelf.vectors), len(draft.rewritten))
+
+
+def _forget_links(draft: Draft, ids: set[str]) -> None:
+    for memory in list(draft.board):
+        if memory.rival_of in ids:
+            draft.board.put(memory.with_(rival_of=None))
+
+
+def _holds(text: str, quotes: Iterable[str]) -> bool:
+    return any(quote in text for quote in quotes)
+
+
+def _without(turn: Any, quotes: set[str]) -> Any:
+    content = turn.content
+    for quote in sorted(quotes, key=len, reverse=True):
+        content = content.replace(quote, "[erased]")
+    return replace(turn, content=content)
+
+
+def _receipt(memories: int, vectors: int, turns: int) -> dict[str, Any]:
+    erased = {
+        "memories": memories,
+        "vectors": vectors,
+        "turns": turns,
+        "audit": 0,
+        "jobs": 0,
+        "profile_slots": 0,
+    }
+    return {"erased": erased, "remaining": 0}

@@ -1,0 +1,64 @@
+"""What time does to a user's memories, and what the user decides about remembering as such."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hermes_memory.app.commands import Maintain, SetConsent, SetPaused
+from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.records import request_of, request_record
+from hermes_memory.app.state import UserState
+from hermes_memory.core.board import Board
+from hermes_memory.core.confirmation import RequestStatus
+from hermes_memory.core.life import age, keep_caps
+from hermes_memory.core.reasons import Reason
+from hermes_memory.ports.ledger import Job, JobStatus
+
+
+def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
+    """One night for one user (SPEC §9), as of ``command.now``. A second run the same night changes nothing."""
+    desk = replace(desk, now=command.now, actor="nightly")
+    draft = Draft(state, desk)
+    draft.board = Board(state.memories, command.now)
+    age(draft.board, desk.policy.rules.life)
+    keep_caps(draft.board, desk.policy.rules)
+    requests = {key: request_of(record) for key, record in state.settings.confirmations.items()}
+    late = [r for r in requests.values() if r.status is RequestStatus.OPEN and not r.open_at(command.now)]
+    if late:
+        expired = {r.id: request_record(r.with_(status=RequestStatus.EXPIRED)) for r in late}
+        draft.change_settings(confirmations={**state.settings.confirmations, **expired})
+    result = {"changes": draft.records(), "expired_requests": len(late)}
+    return draft.decide(result) if draft.board.changes or late else Decision(None, result)
+
+
+def set_paused(state: UserState, command: SetPaused, desk: Desk) -> Decision:
+    """Pause or resume; turns that wait are not read any more once paused."""
+    if state.settings.paused == command.paused:
+        return Decision(None, {"paused": command.paused})
+    draft = Draft(state, desk)
+    draft.change_settings(paused=command.paused)
+    if command.paused:
+        draft.extracted = [(turn.session_id, turn.index) for turn in state.pending]
+        draft.jobs = {job.id: _dropped(job, draft) for job in state.jobs.values()}
+    return draft.decide({"paused": command.paused})
+
+
+def _dropped(job: Job, draft: Draft) -> Job:
+    return replace(
+        job, status=JobStatus.DONE, reason=Reason.PAUSED.value, pending_turns=0, updated_at=draft.desk.now,
+        version=draft.state.version + 1,
+    )  # fmt: skip
+
+
+def set_consent(state: UserState, command: SetConsent, desk: Desk) -> Decision:
+    """Record what the user agrees to; None leaves an answer as it is."""
+    given = {"sensitive": command.sensitive, "cohort": command.cohort}
+    consent = {
+        **state.settings.consent,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+    if consent == dict(state.settings.consent):
+        return Decision(None, {"consent": consent})
+    draft = Draft(state, desk)
+    draft.change_settings(consent=consent)
+    return draft.decide({"consent": consent})

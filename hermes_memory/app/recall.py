@@ -1,0 +1,143 @@
+"""Recall: what matters now, as a prompt-ready block with its reasons (SPEC §7). Reads, never commits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hermes_memory.app.commands import Recall
+from hermes_memory.app.desk import Policy
+from hermes_memory.app.records import evidence_record, profile_record, request_of
+from hermes_memory.app.state import UserState
+from hermes_memory.core.briefing import Material, compose
+from hermes_memory.core.model import Category, Layer, Lock, Memory, Status
+from hermes_memory.core.profile import build_profile
+from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The answer, JSON-ready; what was shown, for the access counts; and the question handed out, if any."""
+
+    answer: dict[str, Any]
+    shown: tuple[str, ...]
+    asked: str | None
+
+
+def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> Recalled:
+    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4."""
+    started = time.perf_counter()
+    query = Query(
+        text=wanted.query,
+        vector=wanted.vector,
+        words=wanted.words,
+        session_id=wanted.session_id,
+        scene=wanted.scene,
+        as_of=wanted.as_of or now,
+        top_k=wanted.top_k or policy.rules.recall.top_k,
+    )
+    hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    ranked_at = time.perf_counter()
+    always = [memory for memory in state.always.values() if in_reach(memory, query)]
+    material = _material(state, query, hits, always)
+    budget_chars = wanted.budget_chars or policy.rules.briefing.budget_chars
+    block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
+    ask = _question(state, wanted, now) if "ask" in wanted.include else None
+    memories = _listed(hits, always) if "memories" in wanted.include else []
+    done = time.perf_counter()
+    answer = {
+        "context": block.text,
+        "memories": memories,
+        "profile": _slots(state, policy, hits) if "profile" in wanted.include else {},
+        "ask": ask,
+        "version": state.version,
+        "as_of": query.as_of.isoformat(),
+        "degraded": [],
+        "over_budget": block.over_budget,
+        "timings_ms": {"rank": _ms(ranked_at - started), "assemble": _ms(done - ranked_at)},
+    }
+    shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
+    return Recalled(answer, shown, ask["id"] if ask else None)
+
+
+def _material(state: UserState, query: Query, hits: list[Ranked], always: list[Memory]) -> Material:
+    """Sort what was found into the sections of the block; other frozen memories follow the always-on ones."""
+    taken = {memory.id for memory in always}
+    found = [hit.memory for hit in hits if hit.memory.id not in taken]
+    here = [m for m in _said_here(state, query) if m.id not in taken]
+    frozen = [
+        m for m in state.live.values() if m.lock is Lock.FROZEN and m.id not in taken and in_reach(m, query)
+    ]
+    passing = {m.id for m in here if m.category is Category.STATE or m.layer is Layer.CONTEXT}
+    return Material(
+        always=[*always, *frozen],
+        longterm=found,
+        recent=[m for m in here if m.id not in passing],
+        transient=[m for m in here if m.id in passing],
+        disputed=frozenset(m.rival_of for m in state.rivals.values() if m.rival_of),
+    )
+
+
+def _said_here(state: UserState, query: Query) -> list[Memory]:
+    """What this very conversation brought, newest first: it guides the reply (SPEC §6)."""
+    session = state.sessions.get(query.session_id or "")
+    if session is None or session.ended:
+        return []
+    here = [
+        m for m in state.live.values()
+        if m.status is Status.ACTIVE and in_reach(m, query)
+        and any(piece.session_id == session.id for piece in m.evidence)
+    ]  # fmt: skip
+    current = current_side(here, state.rivals.values(), query)
+    return sorted((m for m in here if m.id in current), key=lambda m: m.stated_at, reverse=True)
+
+
+def _listed(hits: list[Ranked], always: list[Memory]) -> list[dict[str, Any]]:
+    """The ranked hits by score, then the other always-on ones, flagged (API)."""
+    on = {memory.id for memory in always}
+    ranked = {hit.memory.id for hit in hits}
+    return [
+        *(_shown(hit.memory, hit.memory.id in on, hit) for hit in hits),
+        *(_shown(memory, True, None) for memory in always if memory.id not in ranked),
+    ]
+
+
+def _shown(memory: Memory, always: bool, hit: Ranked | None) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "content": memory.content,
+        "category": memory.category.value,
+        "layer": memory.layer.value if memory.layer else None,
+        "scope": memory.scope.value,
+        "scene": memory.scene,
+        "lock": memory.lock.value,
+        "polarity": memory.polarity.value,
+        "confidence": memory.confidence,
+        "always": always,
+        "score": hit.score if hit else None,
+        "score_parts": dict(hit.parts) if hit else {},
+        "evidence": [evidence_record(piece) for piece in memory.evidence[-3:]],
+    }
+
+
+def _slots(state: UserState, policy: Policy, hits: list[Ranked]) -> dict[str, Any]:
+    """The profile slots that the hits and the always-on memories support."""
+    return profile_record(
+        build_profile([*(hit.memory for hit in hits), *state.always.values()], policy.dimensions)
+    )
+
+
+def _question(state: UserState, wanted: Recall, now: datetime) -> dict[str, Any] | None:
+    """At most one open question for each conversation (SPEC §6)."""
+    if wanted.session_id is None or wanted.session_id in state.asked:
+        return None
+    for record in state.settings.confirmations.values():
+        if record["status"] == "open" and record["asked_in"] is None and request_of(record).open_at(now):
+            return dict(record)
+    return None
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,81 @@
+"""The JSON forms of the domain's values, by the names of SPEC §3.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from hermes_memory.core.board import Change
+from hermes_memory.core.confirmation import ConfirmationRequest
+from hermes_memory.core.model import Evidence, Memory, Turn
+from hermes_memory.core.profile import Slot
+from hermes_memory.ports.ledger import AuditEntry, Job, Session
+
+_MEMORY, _EVIDENCE, _TURN = TypeAdapter(Memory), TypeAdapter(Evidence), TypeAdapter(Turn)
+_REQUEST, _SLOT = TypeAdapter(ConfirmationRequest), TypeAdapter(Slot)
+_AUDIT, _JOB, _SESSION = TypeAdapter(AuditEntry), TypeAdapter(Job), TypeAdapter(Session)
+
+
+def memory_record(memory: Memory) -> dict[str, Any]:
+    """The whole record."""
+    record: dict[str, Any] = _MEMORY.dump_python(memory, mode="json")
+    return record
+
+
+def evidence_record(evidence: Evidence) -> dict[str, Any]:
+    """What recall shows of a piece of evidence."""
+    record = _EVIDENCE.dump_python(
+        evidence, mode="json", include={"session_id", "message_id", "quote", "created_at"}
+    )
+    return dict(record)
+
+
+def turn_record(turn: Turn) -> dict[str, Any]:
+    """A raw turn, for the export."""
+    return dict(_TURN.dump_python(turn, mode="json"))
+
+
+def request_record(request: ConfirmationRequest) -> dict[str, Any]:
+    """A confirmation request, as stored and as answered."""
+    return dict(_REQUEST.dump_python(request, mode="json"))
+
+
+def request_of(record: Mapping[str, Any]) -> ConfirmationRequest:
+    """The inverse of ``request_record``."""
+    return _REQUEST.validate_python(record)
+
+
+def change_record(change: Change) -> dict[str, Any]:
+    """One line of a job's changes."""
+    return {
+        "op": change.op.value,
+        "memory_id": change.memory_id,
+        "reason": change.reason.value,
+        "message_id": change.message_id,
+    }
+
+
+def audit_record(entry: AuditEntry) -> dict[str, Any]:
+    """One audit entry."""
+    return dict(_AUDIT.dump_python(entry, mode="json"))
+
+
+def job_record(job: Job) -> dict[str, Any]:
+    """What ``GET /v1/jobs/{id}`` shows."""
+    record = _JOB.dump_python(job, mode="json", exclude={"id", "pending_turns", "accepted"})
+    return {"job_id": job.id, **record}
+
+
+def session_record(session: Session) -> dict[str, Any]:
+    """A session, for the export."""
+    return dict(_SESSION.dump_python(session, mode="json"))
+
+
+def profile_record(profile: Mapping[str, Mapping[str, Slot]]) -> dict[str, Any]:
+    """Layer → dimension → slot."""
+    return {
+        layer: {key: _SLOT.dump_python(slot, mode="json") for key, slot in slots.items()}
+        for layer, slots in profile.items()
+    }

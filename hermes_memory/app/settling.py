@@ -1,0 +1,132 @@
+"""An extraction comes back: the gates run on the state as it is now, in one commit (ARCHITECTURE §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hermes_memory.app.commands import FailExtraction, Settle
+from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.records import change_record, request_record
+from hermes_memory.app.state import UserState
+from hermes_memory.core.bounded import Entrance
+from hermes_memory.core.life import end_session, keep_caps
+from hermes_memory.core.model import Turn
+from hermes_memory.core.settle import Settlement, Surroundings, Vector
+from hermes_memory.ports.distiller import Distilled
+from hermes_memory.ports.ledger import Job, JobStatus
+
+
+def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
+    """Run the gates, unless the result is of an older generation or its turns were settled meanwhile."""
+    turns = [
+        state.turns[place] for place in command.turns if place in state.turns and state.turns[place].pending
+    ]
+    if command.generation != state.generation or not turns:
+        return Decision(None, {})
+    draft = Draft(state, desk)
+    settlement = Settlement(draft.board, surroundings(state, desk, turns))
+    distilled = _of_turns(command.distilled, turns)
+    settlement.run(distilled.extraction, list(distilled.vectors))
+    draft.vectors = settlement.vectors
+    for session_id in {turn.session_id for turn in turns if draft.session(turn.session_id).ended}:
+        end_session(draft.board, session_id)
+    keep_caps(draft.board, desk.policy.rules)
+    if settlement.asked:
+        asked = {request.id: request_record(request) for request in settlement.asked}
+        draft.change_settings(confirmations={**state.settings.confirmations, **asked})
+    draft.extracted = [(turn.session_id, turn.index) for turn in turns]
+    _close_jobs(draft, turns)
+    return draft.decide({"jobs": sorted(draft.jobs)})
+
+
+def surroundings(state: UserState, desk: Desk, turns: Iterable[Turn]) -> Surroundings:
+    """What a settlement looks at besides its candidates."""
+    policy = desk.policy
+
+    def similar(vector: Vector, memory_id: str) -> float:
+        stored = state.shelf.vectors.get(memory_id)
+        return 0.0 if stored is None else policy.calibration.pair.of(float(np.dot(vector, stored)))
+
+    entrance = Entrance(
+        turns={(turn.session_id, turn.message_id): turn for turn in turns},
+        dimensions=policy.dimensions,
+        rules=policy.rules.entry,
+        consents=bool(state.settings.consent.get("sensitive", False)),
+    )
+    return Surroundings(
+        namespace=state.key.namespace,
+        user_id=state.key.user_id,
+        seed=desk.operation_id,
+        rules=policy.rules,
+        dimensions=policy.dimensions,
+        entrance=entrance,
+        similar=similar,
+    )
+
+
+def _of_turns(distilled: Distilled, turns: list[Turn]) -> Distilled:
+    """Only what speaks of ``turns``, in the order of statement time: an older fact never follows a newer one."""
+    when = {(turn.session_id, turn.message_id): turn.created_at for turn in turns}
+    extraction = distilled.extraction
+    candidates = [
+        (when[candidate.span.session_id, candidate.span.message_id], number, candidate)
+        for number, candidate in enumerate(extraction.candidates)
+        if (candidate.span.session_id, candidate.span.message_id) in when
+    ]
+    candidates.sort(key=lambda item: item[:2])
+    kept = [number for _, number, _ in candidates]
+    return Distilled(
+        replace(
+            extraction,
+            candidates=tuple(candidate for _, _, candidate in candidates),
+            affirmations=tuple(
+                a for a in extraction.affirmations if (a.span.session_id, a.span.message_id) in when
+            ),
+            refusals=tuple(r for r in extraction.refusals if (r.session_id, r.message_id) in when),
+        ),
+        distilled.vectors[kept] if kept else distilled.vectors[:0],
+    )
+
+
+def _close_jobs(draft: Draft, turns: list[Turn]) -> None:
+    """Each job learns what became of its own messages; it is done when none of its turns waits."""
+    job_of = {turn.message_id: turn.job_id for turn in turns}
+    by_job: dict[str | None, list[dict[str, Any]]] = {}
+    for change in draft.board.changes:
+        by_job.setdefault(job_of.get(change.message_id or "", turns[-1].job_id), []).append(
+            change_record(change)
+        )
+    for job_id in {turn.job_id for turn in turns}:
+        job = draft.state.jobs.get(job_id or "")
+        if job is not None:
+            draft.jobs[job.id] = _advance(job, turns, by_job.get(job_id, []), draft)
+
+
+def _advance(job: Job, turns: list[Turn], changes: list[dict[str, Any]], draft: Draft) -> Job:
+    left = job.pending_turns - sum(1 for turn in turns if turn.job_id == job.id)
+    return replace(
+        job,
+        status=JobStatus.RUNNING if left > 0 else JobStatus.DONE,
+        updated_at=draft.desk.now,
+        pending_turns=max(0, left),
+        changes=(*job.changes, *changes),
+        reason=None,
+        version=draft.state.version + 1,
+    )
+
+
+def fail_extraction(state: UserState, command: FailExtraction, desk: Desk) -> Decision:
+    """Count the attempt on every job it concerns; a parked job says why. The turns stay."""
+    draft = Draft(state, desk)
+    for job_id in {state.turns[place].job_id for place in command.turns if place in state.turns}:
+        job = state.jobs.get(job_id or "")
+        if job is not None:
+            status = JobStatus.FAILED if command.parked else JobStatus.RUNNING
+            draft.jobs[job.id] = replace(
+                job, status=status, attempts=job.attempts + 1, reason=command.reason, updated_at=desk.now
+            )
+    return draft.decide({}) if draft.jobs else Decision(None, {})

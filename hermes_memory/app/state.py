@@ -1,0 +1,144 @@
+"""A user's state in memory: the last commit, and what makes it quick to search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from hermes_memory.core.bm25 import WordIndex
+from hermes_memory.core.model import Memory, Status, Turn
+from hermes_memory.core.ranking import Shelf, always_on
+from hermes_memory.core.vectors import VectorTable
+from hermes_memory.ports.embedder import Vector
+from hermes_memory.ports.ledger import AccessCount, Commit, Job, Session, Snapshot
+
+Words = Callable[[str], tuple[str, ...]]
+LIVE = {Status.ACTIVE, Status.REVIEW}
+
+
+class UserState:
+    """What the ledger holds of a user, mirrored. Only ``apply`` changes it, with a commit that succeeded.
+
+    Args:
+        snapshot: The state as read from the ledger.
+        words: The segmenter.
+        dimension: Length of the vectors.
+        window: How many turns of a conversation are kept for context.
+    """
+
+    def __init__(self, snapshot: Snapshot, words: Words, dimension: int, window: int) -> None:
+        self._words, self._window = words, window
+        self.key = snapshot.key
+        self.version = snapshot.version
+        self.generation = snapshot.generation
+        self.settings = snapshot.settings
+        self.memories: dict[str, Memory] = {}
+        self.live: dict[str, Memory] = {}
+        self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex())
+        self.always: dict[str, Memory] = {}
+        self.rivals: dict[str, Memory] = {}
+        self.sessions: dict[str, Session] = {session.id: session for session in snapshot.sessions}
+        self.turns: dict[tuple[str, int], Turn] = {}
+        self.jobs: dict[str, Job] = {job.id: job for job in snapshot.jobs}
+        self.access: dict[str, AccessCount] = {}
+        self.asked: set[str] = {session.id for session in snapshot.sessions if session.asked}
+        for memory in snapshot.memories:
+            self._place(memory, snapshot.vectors.get(memory.id))
+        for turn in snapshot.turns:
+            self.turns[turn.session_id, turn.index] = turn
+
+    @property
+    def pending(self) -> list[Turn]:
+        """Turns that wait for extraction, in the order they came."""
+        return [turn for turn in self.turns.values() if turn.pending]
+
+    def window(self, session_id: str) -> list[Turn]:
+        """The last turns of a conversation, oldest first."""
+        return [turn for turn in self.turns.values() if turn.session_id == session_id][-self._window :]
+
+    def apply(self, commit: Commit) -> None:
+        """Mirror a commit that the ledger has accepted."""
+        self.version = commit.expected_version + 1
+        for memory in commit.memories:
+            self._place(memory, commit.vectors.get(memory.id))
+        for memory_id in commit.deleted:
+            self._remove(memory_id)
+        self.sessions |= {session.id: session for session in commit.sessions}
+        self.asked |= {session.id for session in commit.sessions if session.asked}
+        for turn in (*commit.turns, *commit.rewritten):
+            self.turns[turn.session_id, turn.index] = turn
+        for place in commit.extracted:
+            if place in self.turns:
+                self.turns[place] = replace(self.turns[place], pending=False)
+        self.jobs |= {job.id: job for job in commit.jobs}
+        self.jobs = {job_id: job for job_id, job in self.jobs.items() if job.pending_turns > 0}
+        if commit.settings is not None:
+            self.settings = commit.settings
+        self._trim()
+
+    def note_access(self, memory_ids: list[str], now: datetime) -> None:
+        """Count recalls aside: a recall is never a commit (ARCHITECTURE §2)."""
+        for memory_id in memory_ids:
+            count = self.access[memory_id].count if memory_id in self.access else 0
+            self.access[memory_id] = AccessCount(count + 1, now)
+
+    def take_access(self) -> dict[str, AccessCount]:
+        """The counts since the last call, which are mirrored into the memories."""
+        counts, self.access = self.access, {}
+        for memory_id, seen in counts.items():
+            if memory := self.memories.get(memory_id):
+                counted = memory.with_(
+                    access_count=memory.access_count + seen.count, last_access_at=seen.last_at
+                )
+                self._place(counted, None)
+        return counts
+
+    def cost_bytes(self) -> int:
+        """A rough size, for the memory budget of a host."""
+        vectors = len(self.shelf.vectors) * self.shelf.vectors.dimension * 4
+        return 20_000 + vectors + 4_000 * len(self.memories) + 1_000 * len(self.turns)
+
+    def _place(self, memory: Memory, vector: Vector | None) -> None:
+        before = self.memories.get(memory.id)
+        self.memories[memory.id] = memory
+        if memory.status not in LIVE:
+            self._unshelve(memory.id)
+            return
+        self.live[memory.id] = memory
+        if vector is not None:
+            self.shelf.vectors.put(memory.id, vector)
+        if before is None or before.content != memory.content or memory.id not in self.shelf.words:
+            self.shelf.words.put(memory.id, self._words(memory.content))
+        _keep(self.always, memory, wanted=always_on(memory))
+        _keep(self.rivals, memory, wanted=memory.rival_of is not None and memory.status is Status.ACTIVE)
+
+    def _unshelve(self, memory_id: str) -> None:
+        self.live.pop(memory_id, None)
+        self.shelf.vectors.remove(memory_id)
+        self.shelf.words.remove(memory_id)
+        self.always.pop(memory_id, None)
+        self.rivals.pop(memory_id, None)
+
+    def _remove(self, memory_id: str) -> None:
+        self._unshelve(memory_id)
+        self.memories.pop(memory_id, None)
+        self.access.pop(memory_id, None)
+
+    def _trim(self) -> None:
+        """Drop turns that are neither pending nor inside the window of an open conversation."""
+        kept: dict[tuple[str, int], Turn] = {}
+        seen: dict[str, int] = {}
+        for place, turn in reversed(self.turns.items()):
+            rank = seen[turn.session_id] = seen.get(turn.session_id, 0) + 1
+            session = self.sessions.get(turn.session_id)
+            if turn.pending or (rank <= self._window and session is not None and not session.ended):
+                kept[place] = turn
+        self.turns = dict(reversed(kept.items()))
+
+
+def _keep(shelf: dict[str, Memory], memory: Memory, *, wanted: bool) -> None:
+    if wanted:
+        shelf[memory.id] = memory
+    else:
+        shelf.pop(memory.id, None)

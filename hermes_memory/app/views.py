@@ -1,0 +1,146 @@
+"""Queries: what a user's memory holds, read from the last commit."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hermes_memory.app.commands import (
+    Ask,
+    Export,
+    GetMemory,
+    GetProfile,
+    ListConfirmations,
+    ListMemories,
+    Summarise,
+)
+from hermes_memory.app.desk import Policy
+from hermes_memory.app.records import memory_record, profile_record, session_record, turn_record
+from hermes_memory.app.state import UserState
+from hermes_memory.core.model import Memory, Status
+from hermes_memory.core.profile import build_profile
+from hermes_memory.core.text import main_language
+from hermes_memory.errors import InvalidInput, NotFound
+
+MAX_PAGE = 200
+FILTERS = ("status", "lock", "tier", "category", "layer", "topic", "scope")
+
+
+def list_memories(state: UserState, wanted: ListMemories, _: Policy) -> dict[str, Any]:
+    """A page of records, newest first, and the cursor of the next one."""
+    needle = (wanted.contains or "").casefold()
+    found = [
+        memory
+        for memory in state.memories.values()
+        if all(getattr(memory, name) == value for name, value in wanted.filters.items())
+        and needle in f"{memory.content} {memory.object}".casefold()
+    ]
+    found.sort(key=_place, reverse=True)
+    return page("memories", found, wanted.cursor, wanted.limit, _place, memory_record)
+
+
+def _place(memory: Memory) -> str:
+    return f"{memory.created_at.timestamp():020.6f}|{memory.id}"
+
+
+def page(
+    name: str,
+    items: Sequence[Any],
+    cursor: str | None,
+    limit: int,
+    place: Callable[[Any], str],
+    show: Callable[[Any], dict[str, Any]],
+) -> dict[str, Any]:
+    """``limit`` of the ``items`` (sorted by falling ``place``) after the cursor, in the shape of the API."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_PAGE}")
+    if cursor is not None:
+        after = decode_cursor(cursor)
+        items = [item for item in items if place(item) < after]
+    shown = items[:limit]
+    more = len(items) > limit
+    return {
+        name: [show(item) for item in shown],
+        "next_cursor": encode_cursor(place(shown[-1])) if more else None,
+    }
+
+
+def encode_cursor(place: str) -> str:
+    """An opaque, URL-safe form of a place in a list."""
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str) -> str:
+    """The inverse of ``encode_cursor``. Raises InvalidInput for anything else."""
+    try:
+        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise InvalidInput("cursor", "is not one that this API gave") from None
+
+
+def get_memory(state: UserState, wanted: GetMemory, _: Policy) -> dict[str, Any]:
+    """One whole record. Raises NotFound."""
+    memory = state.memories.get(wanted.memory_id)
+    if memory is None:
+        raise NotFound("memory")
+    return memory_record(memory)
+
+
+def get_profile(state: UserState, _: GetProfile, policy: Policy) -> dict[str, Any]:
+    """The user model by layer and dimension (SPEC §8)."""
+    return profile_record(build_profile(state.live.values(), policy.dimensions))
+
+
+def list_confirmations(state: UserState, wanted: ListConfirmations, _: Policy) -> dict[str, Any]:
+    """A page of confirmation requests, newest first."""
+
+    def place(record: Mapping[str, Any]) -> str:
+        return f"{record['created_at']}|{record['id']}"
+
+    records = sorted(state.settings.confirmations.values(), key=place, reverse=True)
+    return page("confirmations", records, wanted.cursor, wanted.limit, place, dict)
+
+
+def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, Any]:
+    """The list in plain words, with quotes (SPEC §11)."""
+    memories = [m for m in state.live.values() if m.status is Status.ACTIVE]
+    language = wanted.language or main_language(m.content for m in memories)
+    lines = [
+        {
+            "memory_id": m.id,
+            "label": policy.dimensions.label(m.dimension, language) or m.predicate,
+            "text": m.content,
+            "lock": m.lock.value,
+            "quotes": [piece.quote for piece in m.evidence],
+        }
+        for m in sorted(memories, key=_place, reverse=True)
+    ]
+    return {"language": language, "memories": lines, "version": state.version}
+
+
+def export(state: UserState, _: Export, __: Policy) -> dict[str, Any]:
+    """Everything the state holds; the runtime adds raw turns and audit from the ledger."""
+    return {
+        "format": "hermes-memory/1",
+        "user": state.key.user_id,
+        "version": state.version,
+        "memories": [memory_record(m) for m in state.memories.values()],
+        "sessions": [session_record(s) for s in state.sessions.values()],
+        "confirmations": [dict(record) for record in state.settings.confirmations.values()],
+        "settings": {"paused": state.settings.paused, "consent": dict(state.settings.consent)},
+        "turns": [turn_record(turn) for turn in state.turns.values()],
+    }
+
+
+View = Callable[[UserState, Any, Policy], dict[str, Any]]
+
+VIEWS: dict[type[Ask], View] = {
+    ListMemories: list_memories,
+    GetMemory: get_memory,
+    GetProfile: get_profile,
+    ListConfirmations: list_confirmations,
+    Summarise: summarise,
+    Export: export,
+}

@@ -1,0 +1,202 @@
+"""Configuration: the defaults as data, one file of overrides, validated into typed values.
+
+Loaded by entry points only, never at import.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from hermes_memory.core.rules import (
+    BriefingRules,
+    CapacityRules,
+    ConflictRules,
+    EntryRules,
+    LifeRules,
+    LockRules,
+    RecallRules,
+    Rules,
+    WindowRules,
+)
+from hermes_memory.errors import InvalidConfig
+
+
+class Placement(StrEnum):
+    """How user actors are spread over Ray actors (ARCHITECTURE §2)."""
+
+    POOLED = "pooled"
+    DEDICATED = "dedicated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSettings:
+    """Where the system of record is and how hard it writes."""
+
+    kind: str
+    synchronous: Literal["FULL", "NORMAL"]
+    busy_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderSettings:
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``."""
+
+    kind: str
+    calibration: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorSettings:
+    """How user actors live (ARCHITECTURE §2)."""
+
+    placement: Placement
+    hosts: int
+    idle_s: float
+    memory_budget_mb: int
+    lease_s: float
+    housekeeping_s: float
+    max_waiting: int
+    call_timeout_s: float
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """When a user's micro-batch closes, and how a failed extraction is tried again."""
+
+    turns: int
+    chars: int
+    delay_s: float
+    context_turns: int
+    attempts: int
+    backoff_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """Limits wherever a client decides a number (ARCHITECTURE §7)."""
+
+    max_body_bytes: int
+    max_messages: int
+    max_content_chars: int
+    max_query_chars: int
+    default_timezone: str
+    default_wait_s: float
+    max_wait_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """How Ray Serve runs the app."""
+
+    host: str
+    port: int
+    max_ongoing_requests: int
+    distiller_replicas: int
+    start_timeout_s: float
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The whole configuration."""
+
+    entry: EntryRules
+    capacity: CapacityRules
+    life: LifeRules
+    locks: LockRules
+    conflicts: ConflictRules
+    recall: RecallRules
+    briefing: BriefingRules
+    window: WindowRules
+    ledger: LedgerSettings
+    embedder: EmbedderSettings
+    actors: ActorSettings
+    batch: BatchSettings
+    api: ApiSettings
+    serve: ServeSettings
+
+    @property
+    def rules(self) -> Rules:
+        """The part that the pure core reads."""
+        return Rules(
+            entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
+            recall=self.recall, briefing=self.briefing, window=self.window,
+        )  # fmt: skip
+
+
+def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
+
+    A file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
+
+    Raises:
+        InvalidConfig: a file is missing or unreadable, a key is unknown, or a value is out of range.
+    """
+    defaults = _packaged("defaults.toml")
+    presets = defaults.pop("presets")
+    document = _merge(defaults, _packaged("embedded.toml"))
+    layers = [_read(path)] if path is not None else []
+    for layer in [*layers, dict(overrides or {})]:
+        chosen = layer.pop("preset", [])
+        for name in [chosen] if isinstance(chosen, str) else chosen:
+            if name not in presets:
+                raise InvalidConfig("preset", f"must be one of {', '.join(sorted(presets))}")
+            document = _merge(document, presets[name])
+        document = _merge(document, layer)
+    return settings_of(document)
+
+
+def settings_of(document: Mapping[str, Any]) -> Settings:
+    """Validate a complete document."""
+    _refuse_unknown(document)
+    try:
+        return TypeAdapter(Settings).validate_python(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidConfig(".".join(map(str, first["loc"])), first["msg"]) from None
+
+
+def document_of(settings: Settings) -> dict[str, Any]:
+    """The settings as plain data, to travel to other processes."""
+    return dict(TypeAdapter(Settings).dump_python(settings, mode="json"))
+
+
+def _refuse_unknown(document: Mapping[str, Any]) -> None:
+    known = {**_packaged("defaults.toml"), **_packaged("embedded.toml")}
+    known.pop("presets", None)
+    for section, values in document.items():
+        if section not in known:
+            raise InvalidConfig(section, "is not a known section")
+        if not isinstance(values, Mapping):
+            raise InvalidConfig(section, "must be a section")
+        for key in values:
+            if key not in known[section]:
+                raise InvalidConfig(f"{section}.{key}", "is not a known key")
+
+
+def _packaged(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("configs").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidConfig(str(path), f"cannot be read: {error}") from None
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged

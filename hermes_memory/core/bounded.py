@@ -1,0 +1,150 @@
+"""The bounded gate's entry checks (SPEC §4.1.1–5): what may enter at all.
+
+Each check is a function of a candidate and the room it enters; it returns the reason to refuse, or None.
+They run in the order of ``ENTRY``; the first refusal counts. Scope, duplicates and conflicts follow in
+``core.settle``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hermes_memory.core.candidate import Candidate, SpeechAct
+from hermes_memory.core.dimensions import Dimensions, SafetyClass
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Source, Turn
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import Consent, EntryRules
+from hermes_memory.core.text import normal, numbers
+
+BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
+
+_BLOCK = re.compile(re.escape(BLOCK_OPEN) + r".*?(?:" + re.escape(BLOCK_CLOSE) + r"|\Z)", re.DOTALL)
+_MASK = re.compile(r"\[[a-z]+\]")
+_SENSITIVE = {SafetyClass.ALLERGY, SafetyClass.ILLNESS, SafetyClass.MEDICATION, SafetyClass.RELIGIOUS_TABOO}
+_NOT_BELIEVED = {
+    SpeechAct.JOKE: Reason.JOKE,
+    SpeechAct.HYPOTHETICAL: Reason.HYPOTHETICAL,
+    SpeechAct.IRONY: Reason.IRONY,
+    SpeechAct.QUOTATION: Reason.QUOTATION,
+    SpeechAct.VENTING: Reason.VENTING,
+    SpeechAct.PLANTED_ORDER: Reason.PLANTED_ORDER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """What the checks look at besides the candidate: the turns it may rest on, the rules, the user's consent."""
+
+    turns: Mapping[tuple[str, str], Turn]  # by (session id, message id)
+    dimensions: Dimensions
+    rules: EntryRules
+    consents: bool = True
+
+    def turn_of(self, candidate: Candidate) -> Turn | None:
+        """The turn a candidate's span points into."""
+        return self.turns.get((candidate.span.session_id, candidate.span.message_id))
+
+    def quote_of(self, candidate: Candidate) -> str:
+        """The words the span covers; empty when it points nowhere."""
+        turn, span = self.turn_of(candidate), candidate.span
+        if turn is None or not 0 <= span.start < span.end <= len(turn.content):
+            return ""
+        return turn.content[span.start : span.end]
+
+
+Check = Callable[[Candidate, Entrance], Reason | None]
+
+
+def check_schema(candidate: Candidate, _: Entrance) -> Reason | None:
+    """Missing or wrong fields are dropped, never repaired (SPEC §4.1.1)."""
+    texts = (candidate.content, candidate.subject, candidate.predicate, candidate.object, candidate.dimension)
+    if not all(text.strip() for text in texts):
+        return Reason.SCHEMA
+    if (candidate.category is Category.EVENT) != (candidate.layer is None):
+        return Reason.SCHEMA
+    if not (0 <= candidate.importance <= 1 and 0 <= candidate.stability <= 1):
+        return Reason.SCHEMA
+    return Reason.TOO_LONG if len(candidate.content) > MAX_CONTENT_CHARS else None
+
+
+def check_speaker(candidate: Candidate, entrance: Entrance) -> Reason | None:
+    """Only the user's own turns are evidence (SPEC §3.3)."""
+    turn = entrance.turn_of(candidate)
+    return None if turn is not None and turn.role is Role.USER else Reason.NOT_A_USER_TURN
+
+
+def check_grounding(candidate: Candidate, entrance: Entrance) -> Reason | None:
+    """The span stands verbatim in the turn; object, numbers and negations follow from it (SPEC §4.1.2).
+
+    A number may also come from a date that was resolved by rule. Words inside a block that Hermes itself
+    handed out are no evidence, whoever pastes them.
+    """
+    turn, quote = entrance.turn_of(candidate), entrance.quote_of(candidate)
+    if turn is None or not quote.strip() or inside_block(turn.content, candidate.span.start):
+        return Reason.UNGROUNDED
+    if normal(candidate.object) not in normal(quote) and not _words_within(candidate.object, quote):
+        return Reason.UNGROUNDED
+    known = set(numbers(quote)) | _date_numbers(candidate)
+    if any(number not in known for number in numbers(candidate.content)):
+        return Reason.UNGROUNDED
+    return (
+        Reason.UNGROUNDED if _negates(candidate.content, entrance) and not _negates(quote, entrance) else None
+    )
+
+
+def check_privacy(candidate: Candidate, entrance: Entrance) -> Reason | None:
+    """Health and religion only in the user's own words, with consent; nothing that is a masked secret (§4.1.3)."""
+    if not normal(_MASK.sub("", candidate.object)):
+        return Reason.PRIVACY
+    if entrance.dimensions.safety(candidate.dimension) not in _SENSITIVE:
+        return None
+    if candidate.source is Source.INFERRED:
+        return Reason.SENSITIVE_INFERRED
+    asks = entrance.rules.sensitive_consent is Consent.ASK
+    return Reason.NO_CONSENT if asks and not entrance.consents else None
+
+
+def check_value(candidate: Candidate, entrance: Entrance) -> Reason | None:
+    """Questions, one-off commands and what is of little importance hold nothing worth recalling (§4.1.4)."""
+    if candidate.speech_act is SpeechAct.QUESTION:
+        return Reason.QUESTION
+    if candidate.speech_act is SpeechAct.COMMAND:
+        return Reason.COMMAND
+    return Reason.LOW_VALUE if candidate.importance < entrance.rules.min_importance else None
+
+
+def check_speech_act(candidate: Candidate, _: Entrance) -> Reason | None:
+    """What was not meant as said, and orders planted as memory, are no facts (SPEC §4.1.5)."""
+    return _NOT_BELIEVED.get(candidate.speech_act)
+
+
+ENTRY: tuple[Check, ...] = (
+    check_schema, check_speaker, check_grounding, check_privacy, check_value, check_speech_act,
+)  # fmt: skip
+
+
+def refusal(candidate: Candidate, entrance: Entrance) -> Reason | None:
+    """The first reason to refuse ``candidate``, or None if it may enter."""
+    return next((reason for check in ENTRY if (reason := check(candidate, entrance))), None)
+
+
+def inside_block(text: str, position: int) -> bool:
+    """Whether ``position`` lies inside a recall block pasted into ``text``."""
+    return any(found.start() <= position < found.end() for found in _BLOCK.finditer(text))
+
+
+def _words_within(needle: str, haystack: str) -> bool:
+    words, folded = needle.casefold().split(), normal(haystack)
+    return len(words) > 1 and all(normal(word) in folded for word in words)
+
+
+def _date_numbers(candidate: Candidate) -> set[str]:
+    times = [time for time in (candidate.valid_from, candidate.valid_to) if time is not None]
+    return {number for time in times for number in numbers(f"{time:%Y-%m-%d %H:%M} {time.month} {time.day}")}
+
+
+def _negates(text: str, entrance: Entrance) -> bool:
+    folded = f" {text.casefold()} "
+    return any(word in folded for word in entrance.rules.negators)

@@ -1,0 +1,172 @@
+"""Contradictions: found by symbols first, settled by one table (SPEC §6). Vectors only nominate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from hermes_memory.core.candidate import Candidate, Marker
+from hermes_memory.core.decay import days_between
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import Category, Lock, Memory, Polarity, Scope, Source, Status
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import Rules
+from hermes_memory.core.scope import passing
+from hermes_memory.core.text import normal, numbers, overlap
+
+SAME_OBJECT_OVERLAP = 0.99  # every piece of the shorter object stands in the longer one
+
+
+def same_object(left: str, right: str) -> bool:
+    """Whether two objects name the same thing: equal, or one's words all stand in the other, numbers alike."""
+    if normal(left) == normal(right):
+        return True
+    return numbers(left) == numbers(right) and overlap(left, right) >= SAME_OBJECT_OVERLAP
+
+
+def contradicts(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> bool:
+    """Whether the two cannot both hold, by symbols alone.
+
+    Episodes never contradict. Opposite polarity of one object does, on the same or a related dimension or
+    between two statements of the same kind; so do two objects of a single-valued dimension, and two values
+    of one exclusive group.
+    """
+    if normal(candidate.subject) != normal(memory.subject) or Category.EVENT in {
+        candidate.category,
+        memory.category,
+    }:
+        return False
+    related = dimensions.related(candidate.dimension, memory.dimension)
+    if same_object(candidate.object, memory.object):
+        return candidate.polarity is not memory.polarity and (related or candidate.layer is memory.layer)
+    if not related or Polarity.NEGATIVE in {candidate.polarity, memory.polarity}:
+        return False
+    single = dimensions.single(candidate.dimension) and dimensions.single(memory.dimension)
+    return single or _exclusive(candidate, memory, dimensions)
+
+
+def _exclusive(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> bool:
+    dimension = dimensions.get(candidate.dimension)
+    if dimension is None:
+        return False
+    new, old = normal(candidate.object), normal(memory.object)
+    return any(
+        any(normal(value) in new for value in group) and any(normal(value) in old for value in group)
+        for group in dimension.exclusive
+    )
+
+
+def comparable(candidate: Candidate, memory: Memory, scope: Scope) -> bool:
+    """Whether a contradiction between the two means anything: both current, and reaching equally far.
+
+    What holds only today or only here does not contradict what holds in general.
+    """
+    if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+        return False
+    return not (passing(candidate) and scope is not Scope.USER and memory.scope is Scope.USER)
+
+
+class Outcome(StrEnum):
+    """What becomes of a contradiction."""
+
+    REPLACE = "replace"  # the new one stands, the old one is superseded
+    RIVAL = "rival"  # the old one stands, the new one is kept as its weak rival
+    ASK = "ask"  # as RIVAL, and the user is asked
+    KEEP = "keep"  # the old one stands, the new one is not kept
+    PAST = "past"  # the new one is an older period
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """One row of the table, chosen; ``weaken`` takes a step of confidence from the old memory."""
+
+    outcome: Outcome
+    reason: Reason
+    weaken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One contradiction to settle. ``said_at`` is the statement time of the candidate."""
+
+    candidate: Candidate
+    memory: Memory
+    said_at: datetime
+    source_confidence: float
+    rules: Rules
+    dimensions: Dimensions
+
+    @property
+    def marked(self) -> bool:
+        """Whether the words mark a correction or a lasting change of mind."""
+        return bool({Marker.CORRECTION, Marker.LASTING_CHANGE} & self.candidate.markers)
+
+    @property
+    def gap_days(self) -> float:
+        """Days of statement time between old and new."""
+        return days_between(self.memory.stated_at, self.said_at)
+
+    @property
+    def category(self) -> Category:
+        """The row of the table; when old and new differ the dimension decides."""
+        if self.candidate.category is self.memory.category:
+            return self.memory.category
+        dimension = self.dimensions.get(self.memory.dimension)
+        return dimension.category if dimension else self.memory.category
+
+
+Row = Callable[[Dispute], Resolution]
+
+
+def settle_fact(dispute: Dispute) -> Resolution:
+    """Newest verified statement wins; ask when it is old and confirmed, or the new one is inferred."""
+    stale = dispute.memory.lock is Lock.CONFIRMED and dispute.gap_days > dispute.rules.conflicts.fact_gap_days
+    if stale or dispute.candidate.source is Source.INFERRED:
+        return Resolution(Outcome.ASK, Reason.ASK_FIRST)
+    return Resolution(Outcome.REPLACE, Reason.CORRECTION if dispute.marked else Reason.NEWEST_WINS)
+
+
+def settle_preference(dispute: Dispute) -> Resolution:
+    """A marked correction replaces at once; otherwise the new one is a weak rival and the old one loses a step."""
+    if dispute.marked:
+        return Resolution(Outcome.REPLACE, Reason.CORRECTION)
+    return Resolution(Outcome.RIVAL, Reason.WEAK_RIVAL, weaken=True)
+
+
+def settle_state(dispute: Dispute) -> Resolution:
+    """A marked correction wins; within the window the more certain one, ties and later ones to the newer."""
+    conflicts = dispute.rules.conflicts
+    if dispute.marked:
+        return Resolution(Outcome.REPLACE, Reason.CORRECTION)
+    if dispute.gap_days > conflicts.state_window_days:
+        return Resolution(Outcome.REPLACE, Reason.NEWEST_WINS)
+    locks, inferred = dispute.rules.locks, dispute.candidate.source is Source.INFERRED
+    new = (locks.start_inferred - conflicts.state_inferred_malus) if inferred else locks.start_explicit
+    if dispute.memory.confidence > new:
+        return Resolution(Outcome.RIVAL, Reason.HIGHER_CONFIDENCE)
+    return Resolution(Outcome.REPLACE, Reason.NEWEST_WINS)
+
+
+ROWS: dict[Category, Row] = {
+    Category.FACT: settle_fact,
+    Category.PREFERENCE: settle_preference,
+    Category.STATE: settle_state,
+}
+
+
+def resolve(dispute: Dispute) -> Resolution:
+    """Settle one contradiction: what protects comes first, then the row of its category."""
+    memory, candidate = dispute.memory, dispute.candidate
+    if dispute.said_at < memory.stated_at:
+        return Resolution(Outcome.PAST, Reason.PAST_PERIOD)
+    if memory.lock in {Lock.FROZEN, Lock.UNFROZEN}:
+        return Resolution(Outcome.ASK, Reason.FROZEN)
+    if memory.safety or dispute.dimensions.safety(candidate.dimension):
+        return Resolution(Outcome.ASK, Reason.SAFETY)
+    if memory.lock is Lock.CONFIRMED and candidate.emotional:
+        return Resolution(Outcome.KEEP, Reason.VENTING)
+    if memory.lock is Lock.CONFIRMED and dispute.source_confidence < dispute.rules.locks.change_confidence:
+        return Resolution(Outcome.ASK, Reason.NOT_SURE_ENOUGH)
+    return ROWS[dispute.category](dispute)

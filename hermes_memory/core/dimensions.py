@@ -1,0 +1,112 @@
+"""Dimensions: the decision a statement bears on, and what conflict detection groups by (S3 §5.2).
+
+The entries are data (``configs/dimensions.toml``); this module gives them their type and look-ups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_memory.core.model import Category, Layer
+
+
+class Cardinality(StrEnum):
+    """Whether a subject can hold one value at a time, or several that coexist."""
+
+    SINGLE = "single"
+    MULTI = "multi"
+
+
+class SafetyClass(StrEnum):
+    """Why a statement carries the safety flag (SPEC §3.1)."""
+
+    ALLERGY = "allergy"
+    ILLNESS = "illness"
+    MEDICATION = "medication"
+    RELIGIOUS_TABOO = "religious_taboo"
+    FINANCIAL = "financial"
+    LEGAL = "legal"
+    RED_LINE = "red_line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One dimension.
+
+    ``labels`` maps a language (``zh``, ``en``) to the words the briefing puts before the object.
+    ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
+    most one can hold at a time even when the dimension is multi-valued. ``freeze_class`` names the
+    ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``).
+    """
+
+    key: str
+    cardinality: Cardinality
+    category: Category
+    layer: Layer | None
+    labels: dict[str, str]
+    cues: dict[str, tuple[str, ...]]
+    related: tuple[str, ...] = ()
+    exclusive: tuple[tuple[str, ...], ...] = ()
+    safety: SafetyClass | None = None
+    freeze_class: str | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether a subject holds one value at a time."""
+        return self.cardinality is Cardinality.SINGLE
+
+
+class Dimensions:
+    """All known dimensions by key. An unknown key reads as an open, multi-valued one."""
+
+    def __init__(self, entries: Iterable[Dimension]) -> None:
+        self._by_key = {entry.key: entry for entry in entries}
+        self._cues = [
+            (cue.casefold(), entry.key) for entry in self for cues in entry.cues.values() for cue in cues
+        ]
+
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter(self._by_key.values())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_key
+
+    def get(self, key: str) -> Dimension | None:
+        """The dimension, or None when the key is an open one."""
+        return self._by_key.get(key)
+
+    def single(self, key: str) -> bool:
+        """Whether a subject holds one value of it at a time."""
+        return (entry := self._by_key.get(key)) is not None and entry.single
+
+    def safety(self, key: str) -> SafetyClass | None:
+        """The safety class, if statements of this dimension carry the safety flag."""
+        return entry.safety if (entry := self._by_key.get(key)) else None
+
+    def freeze_class(self, key: str) -> str | None:
+        """The ``freeze.immediate`` class of this dimension, if any."""
+        return entry.freeze_class if (entry := self._by_key.get(key)) else None
+
+    def called_by(self, query: str) -> set[str]:
+        """The dimensions that a query calls for by one of their cue words."""
+        folded = query.casefold()
+        words = set(re.findall(r"[^\W_]+", folded))
+        return {
+            key
+            for cue, key in self._cues
+            if (cue in folded if not cue.isascii() or " " in cue else cue in words)
+        }
+
+    def label(self, key: str, language: str) -> str:
+        """The words that stand before an object of this dimension in the briefing; empty for an open one."""
+        return entry.labels.get(language, "") if (entry := self._by_key.get(key)) else ""
+
+    def related(self, left: str, right: str) -> bool:
+        """Whether two keys are the same dimension or name each other as related."""
+        if left == right:
+            return True
+        one, other = self._by_key.get(left), self._by_key.get(right)
+        return bool((one and right in one.related) or (other and left in other.related))

@@ -1,0 +1,80 @@
+"""How long memories live, and how many there may be (SPEC §4.2, §4.3). Frozen ones are never touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from hermes_memory.core.board import Board, Op
+from hermes_memory.core.decay import days_between, retention
+from hermes_memory.core.model import Category, Lock, Memory, Scope, Status, Tier
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import LifeRules, Rules
+from hermes_memory.core.transitions import StatusEvent, may_leave_working
+
+LIVE = {Status.ACTIVE, Status.REVIEW}
+
+
+def end_session(board: Board, session_id: str) -> None:
+    """What a session leaves: user and scene scope move to longterm, session scope is archived; rivals live on."""
+    for memory in [
+        m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN and m.tier is Tier.WORKING
+    ]:
+        if all(piece.session_id != session_id for piece in memory.evidence):
+            continue
+        if memory.scope is Scope.SESSION and not memory.rival_of:
+            board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.SESSION_ENDED)
+        elif may_leave_working(memory):
+            moved = board.put(memory.with_(tier=Tier.LONGTERM))
+            board.log(Op.MOVED, Reason.SESSION_ENDED, moved, before=Tier.WORKING, after=Tier.LONGTERM)
+
+
+def keep_caps(board: Board, rules: Rules) -> None:
+    """Bring every tier back under its cap; each eviction is logged with the id (SPEC §4.2).
+
+    Working gives up its oldest first, the others what retention values least.
+    """
+    for tier in (Tier.WORKING, Tier.LONGTERM):
+        held = [m for m in board if m.tier is tier and m.status in LIVE and m.lock is not Lock.FROZEN]
+        over = board.count(tier) - rules.capacity.of(tier)
+        if over <= 0:
+            continue
+        for memory in sorted(held, key=_least_wanted(tier, board.now, rules.life))[:over]:
+            board.status(memory, StatusEvent.ARCHIVE, Op.EVICTED, Reason.CAPACITY)
+
+
+def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], float]:
+    if tier is Tier.WORKING:
+        return lambda memory: memory.updated_at.timestamp()
+    return lambda memory: retention(memory, now, life)
+
+
+def age(board: Board, rules: LifeRules) -> None:
+    """One night of ageing: rivals expire, the stale is archived, the old and unused goes to review."""
+    for memory in [m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN]:
+        if reason := _archive_reason(memory, board.now, rules):
+            board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, reason)
+        elif memory.status is Status.ACTIVE and _wants_review(memory, board.now, rules):
+            board.status(memory, StatusEvent.REVIEW, Op.REVIEW, Reason.STALE)
+
+
+def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason | None:
+    days = days_between(memory.updated_at, now)
+    if memory.rival_of:
+        return Reason.STALE if days > rules.rival_days else None
+    if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
+        return Reason.DISPROVED
+    if memory.category is Category.EVENT and days > rules.archive_event_days:
+        return Reason.STALE if memory.importance < rules.archive_event_importance else None
+    unused = days > rules.archive_unused_days and memory.access_count == 0 and memory.lock is Lock.PENDING
+    return Reason.STALE if unused and not _declared_fact(memory) else None
+
+
+def _wants_review(memory: Memory, now: datetime, rules: LifeRules) -> bool:
+    old = days_between(memory.updated_at, now) > rules.review_days
+    return old and memory.access_count < rules.review_min_access and not _declared_fact(memory)
+
+
+def _declared_fact(memory: Memory) -> bool:
+    """Declared FACTs are exempt from review and age archive (SPEC §4.3)."""
+    return memory.category is Category.FACT and memory.source != "inferred"

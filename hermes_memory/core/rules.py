@@ -1,0 +1,202 @@
+"""The numbers of SPEC as typed, validated values. The defaults themselves are in ``configs/defaults.toml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_memory.core.model import Category, Lock, Tier
+from hermes_memory.errors import InvalidConfig
+
+
+def _within(owner: str, low: float, high: float, **values: float) -> None:
+    for name, value in values.items():
+        if not low <= value <= high:
+            raise InvalidConfig(f"{owner}.{name}", f"must be between {low} and {high}")
+
+
+class Curve(StrEnum):
+    """Decay curves by name (SPEC §4.3)."""
+
+    PLATEAU_STEP = "plateau_step"
+    EXPONENTIAL = "exponential"
+    LAST_ACCESS = "last_access"
+    HALF_LIFE = "half_life"
+    NONE = "none"
+
+
+class Consent(StrEnum):
+    """Whether sensitive matters in the user's own words need consent first (SPEC §4.1.3)."""
+
+    ASSUME = "assume"
+    ASK = "ask"
+
+
+class Episodic(StrEnum):
+    """What is kept as EVENT (SPEC §7.6)."""
+
+    INFORMATIVE = "informative"
+    ALL_TURNS = "all_turns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRules:
+    """SPEC §4.1: what may enter."""
+
+    min_importance: float
+    duplicate_similarity: float
+    sensitive_consent: Consent
+    episodic: Episodic
+    negators: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _within(
+            "entry", 0, 1, min_importance=self.min_importance, duplicate_similarity=self.duplicate_similarity
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityRules:
+    """SPEC §4.2: how much there may be, per user."""
+
+    working: int
+    longterm: int
+    core: int
+    merge_above: int
+
+    def __post_init__(self) -> None:
+        _within("capacity", 1, 1_000_000, working=self.working, longterm=self.longterm, core=self.core)
+
+    def of(self, tier: Tier) -> int:
+        """The cap of one tier."""
+        return {Tier.WORKING: self.working, Tier.LONGTERM: self.longterm, Tier.CORE: self.core}[tier]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeRules:
+    """SPEC §4.3: how long it lives."""
+
+    curves: dict[Category, Curve]
+    plateau_days: float
+    plateau_step_days: float
+    plateau_factor: float
+    plateau_old_days: float
+    plateau_old_factor: float
+    exponential_rate: float
+    last_access_factor: float
+    half_life_days: float
+    review_days: float
+    review_min_access: int
+    archive_event_days: float
+    archive_event_importance: float
+    archive_unused_days: float
+    archive_disproved: int
+    reactivate_days: float
+    cooldown_conversations: int
+    cooldown_days: float
+    rival_days: float
+    session_idle_minutes: float
+    turns_hours: float
+    operations_hours: float
+
+    def __post_init__(self) -> None:
+        missing = set(Category) - set(self.curves)
+        if missing:
+            raise InvalidConfig("life.curves", f"lacks {', '.join(sorted(missing))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRules:
+    """SPEC §5: what may change what is already known."""
+
+    start_inferred: float
+    start_explicit: float
+    step: float
+    cap: float
+    confirm_confidence: float
+    confirm_count: int
+    core_sessions: int
+    candidate_sessions: int
+    inferred_freeze_confidence: float
+    change_confidence: float
+    says_correction: float
+    says_plain: float
+    says_hedged: float
+    says_inferred: float
+    immediate: tuple[str, ...]
+    eager_identity: bool
+    eager_stability: float
+    review_contradictions: int
+    challenge_tries: int
+    challenge_minutes: float
+    token_minutes: float
+
+    def __post_init__(self) -> None:
+        _within("locks", 0, 1, step=self.step, cap=self.cap, confirm_confidence=self.confirm_confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictRules:
+    """SPEC §6: how contradictions are settled."""
+
+    fact_gap_days: float
+    state_window_days: float
+    state_affirmed_bonus: float
+    state_inferred_malus: float
+    confirmation_days: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRules:
+    """SPEC §7: what comes back."""
+
+    threshold: float
+    top_k: int
+    lock_weights: dict[Lock, float]
+    negative_factor: float
+    lexical_weight: float
+    slot_relevance: float
+    recent_turns: int
+
+    def __post_init__(self) -> None:
+        _within("recall", 0, 1, threshold=self.threshold, lexical_weight=self.lexical_weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefingRules:
+    """SPEC §7.4: the block's budget in characters and its shares, in the order of the sections."""
+
+    budget_chars: int
+    min_budget_chars: int
+    share_frozen: float
+    share_longterm: float
+    share_recent: float
+    share_transient: float
+
+    def __post_init__(self) -> None:
+        total = self.share_frozen + self.share_longterm + self.share_recent + self.share_transient
+        if abs(total - 1) > 1e-9:
+            raise InvalidConfig("briefing", "the four shares must add up to 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRules:
+    """SPEC §3.4: working memory."""
+
+    turns: int
+    fold_above: int
+    summary_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Every rule of both gates, of recall and of the briefing."""
+
+    entry: EntryRules
+    capacity: CapacityRules
+    life: LifeRules
+    locks: LockRules
+    conflicts: ConflictRules
+    recall: RecallRules
+    briefing: BriefingRules
+    window: WindowRules

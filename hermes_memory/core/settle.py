@@ -1,0 +1,368 @@
+"""A settlement: what the two gates make of one extraction, on the then current state (SPEC §4.1, §5, §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hermes_memory.core.board import Board, Op
+from hermes_memory.core.bounded import Entrance, inside_block, refusal
+from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, SpeechAct
+from hermes_memory.core.confirmation import ConfirmationRequest, ask
+from hermes_memory.core.conflicts import (
+    Dispute,
+    Outcome,
+    Resolution,
+    comparable,
+    contradicts,
+    resolve,
+    same_object,
+)
+from hermes_memory.core.decay import days_between
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.frozen import confirm, freeze, freezes_at_once, source_confidence, start_confidence
+from hermes_memory.core.ids import digest
+from hermes_memory.core.model import (
+    Affirmed,
+    Category,
+    Evidence,
+    Lock,
+    Memory,
+    Scope,
+    Status,
+    Turn,
+)
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import Rules
+from hermes_memory.core.scope import settled_scope
+from hermes_memory.core.text import content_hash, normal
+from hermes_memory.core.transitions import LockEvent, StatusEvent
+
+Vector = NDArray[np.float32]
+Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a settlement needs to know besides the candidates.
+
+    ``seed`` makes the ids of new memories: the same operation gives the same ids. ``similar`` compares a new
+    vector with a stored memory on the calibrated scale.
+    """
+
+    namespace: str
+    user_id: str
+    seed: str
+    rules: Rules
+    dimensions: Dimensions
+    entrance: Entrance
+    similar: Similar
+
+
+class Settlement:
+    """Runs candidates through the gates on a board and gathers new vectors and questions."""
+
+    def __init__(self, board: Board, around: Surroundings) -> None:
+        self.board, self.around, self.rules = board, around, around.rules
+        self.vectors: dict[str, Vector] = {}
+        self.asked: list[ConfirmationRequest] = []
+        self._made = 0
+
+    def run(self, extraction: Extraction, vectors: Sequence[Vector]) -> None:
+        """Settle every candidate in order, then the affirmations and what the extractor itself refused."""
+        for candidate, vector in zip(extraction.candidates, vectors, strict=True):
+            self._enter(candidate, vector, extraction.extractor)
+        for affirmation in extraction.affirmations:
+            self._affirm(affirmation, extraction.extractor)
+        for refused in extraction.refusals:
+            self.board.log(Op.REFUSED, Reason(refused.reason), None, refused.message_id)
+
+    def _enter(self, candidate: Candidate, vector: Vector, extractor: str) -> None:
+        message_id = candidate.span.message_id
+        reason = refusal(candidate, self.around.entrance)
+        turn = self.around.entrance.turn_of(candidate)
+        if reason or turn is None:
+            self.board.log(Op.REFUSED, reason or Reason.NOT_A_USER_TURN, None, message_id)
+            return
+        entry = _Entry(
+            candidate,
+            turn,
+            vector,
+            self._evidence(candidate, turn, extractor),
+            settled_scope(candidate, turn.scene),
+        )
+        if twin := self._twin(entry):
+            self._repeat(twin, entry)
+        elif disputed := self._disputed(entry):
+            self._dispute(disputed, entry)
+        else:
+            self._add(entry, Reason.NEW)
+
+    # repetition (SPEC §4.1.8)
+
+    def _twin(self, entry: _Entry) -> Memory | None:
+        hashed = entry.hash
+        found = [memory for memory in self.board if self._says_the_same(entry, hashed, memory)]
+        rank = {Status.ACTIVE: 0, Status.REVIEW: 1, Status.ARCHIVED: 2}
+        return min(found, key=lambda memory: rank[memory.status], default=None)
+
+    def _says_the_same(self, entry: _Entry, hashed: str, memory: Memory) -> bool:
+        candidate = entry.candidate
+        if (
+            memory.status is Status.SUPERSEDED
+            or memory.merged_into
+            or memory.polarity is not candidate.polarity
+        ):
+            return False
+        if (memory.category is Category.EVENT) != (candidate.category is Category.EVENT):
+            return False
+        if memory.content_hash == hashed:
+            return not _other_period(candidate, memory)
+        if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
+            return False
+        if _other_period(candidate, memory) or not same_object(candidate.object, memory.object):
+            return False
+        if normal(candidate.object) == normal(memory.object) and candidate.category is not Category.EVENT:
+            return True
+        return self._similar(entry.vector, memory.id) >= self.rules.entry.duplicate_similarity
+
+    def _similar(self, vector: Vector, memory_id: str) -> float:
+        if memory_id in self.vectors:
+            return float(np.dot(vector, self.vectors[memory_id]) > 0.999)
+        return self.around.similar(vector, memory_id)
+
+    def _repeat(self, twin: Memory, entry: _Entry) -> None:
+        message_id = entry.evidence.message_id
+        if any(_same_place(piece, entry.evidence) for piece in twin.evidence):
+            return
+        elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
+        again = elsewhere and twin.status is not Status.ARCHIVED  # a rival once given up starts anew
+        if twin.status is Status.ARCHIVED and twin.lock is not Lock.FROZEN:
+            twin = self.board.status(
+                twin, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.SAID_AGAIN, message_id
+            )
+        elif twin.status is Status.REVIEW:
+            twin = self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
+        twin = self.board.put(twin.with_(evidence=(*twin.evidence, entry.evidence)))
+        self.board.log(Op.REINFORCED, Reason.DUPLICATE, twin, message_id)
+        if twin.lock is not Lock.FROZEN and _wider(entry.scope, twin.scope) and not twin.rival_of:
+            twin = self.board.put(twin.with_(scope=entry.scope))
+        said = Affirmed(session_id=entry.turn.session_id, message_id=message_id, at=entry.turn.created_at)
+        twin = confirm(self.board, twin, said, self.rules, explicit=False)
+        if twin.rival_of and again:
+            self._rival_wins(twin, message_id)
+        elif not twin.rival_of:
+            self._end_rivals_of(twin, message_id)
+
+    def _rival_wins(self, rival: Memory, message_id: str) -> None:
+        """A later session says the rival again: it takes the place and the scope of the old one (SPEC §6)."""
+        old = self.board[rival.rival_of] if rival.rival_of and rival.rival_of in self.board else None
+        if old is not None and (old.lock is Lock.FROZEN or old.safety):
+            self._count_contradiction(old, message_id)
+            return
+        if old is not None and old.status in {Status.ACTIVE, Status.REVIEW}:
+            self._supersede(old, rival.stated_at, Reason.RIVAL_CONFIRMED, message_id)
+        self.board.put(rival.with_(rival_of=None, scope=old.scope if old else Scope.USER))
+
+    def _end_rivals_of(self, standing: Memory, message_id: str) -> None:
+        for rival in [memory for memory in self.board if memory.rival_of == standing.id]:
+            if rival.status is Status.ACTIVE and rival.lock is not Lock.FROZEN:
+                self.board.status(rival, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.OLD_SAID_AGAIN, message_id)
+
+    # contradiction (SPEC §6)
+
+    def _disputed(self, entry: _Entry) -> list[tuple[Memory, Resolution]]:
+        found = []
+        for memory in self.board:
+            if memory.rival_of or not comparable(entry.candidate, memory, entry.scope):
+                continue
+            if not contradicts(entry.candidate, memory, self.around.dimensions) or _apart(
+                entry.candidate, memory
+            ):
+                continue
+            sure = source_confidence(entry.candidate, self.rules)
+            dispute = Dispute(
+                entry.candidate, memory, entry.turn.created_at, sure, self.rules, self.around.dimensions
+            )
+            found.append((memory, resolve(dispute)))
+        return found
+
+    def _dispute(self, disputed: list[tuple[Memory, Resolution]], entry: _Entry) -> None:
+        """The most careful outcome decides what becomes of the new statement; each old one gets its own."""
+        message_id = entry.evidence.message_id
+        order = (Outcome.PAST, Outcome.ASK, Outcome.KEEP, Outcome.RIVAL, Outcome.REPLACE)
+        memory, first = min(disputed, key=lambda pair: order.index(pair[1].outcome))
+        if first.outcome is Outcome.KEEP:
+            self.board.log(Op.REFUSED, first.reason, memory, message_id)
+        elif first.outcome is Outcome.PAST:
+            self._add_past(memory, entry)
+        elif first.outcome is Outcome.REPLACE:
+            for old, resolution in disputed:
+                self._supersede(old, entry.turn.created_at, resolution.reason, message_id)
+            self._add(entry, first.reason)
+        else:
+            self._add_rival(memory, entry, first)
+
+    def _add_past(self, current: Memory, entry: _Entry) -> None:
+        made = self._make(
+            entry, status=Status.SUPERSEDED, valid_to=entry.candidate.valid_to or current.stated_at
+        )
+        self.board.log(Op.ADDED, Reason.PAST_PERIOD, made, entry.evidence.message_id)
+
+    def _add_rival(self, old: Memory, entry: _Entry, resolution: Resolution) -> None:
+        message_id = entry.evidence.message_id
+        near = Scope.SCENE if entry.turn.scene else Scope.SESSION
+        protected = resolution.outcome is Outcome.ASK
+        made = self._make(entry, rival_of=old.id, scope=entry.scope if protected else near)
+        self.board.log(Op.RIVAL, resolution.reason, made, message_id)
+        self._count_contradiction(old, message_id, weaken=resolution.weaken)
+        if protected:
+            now = self.board.now
+            lasts_s = self.rules.conflicts.confirmation_days * 86_400
+            expires_at = datetime.fromtimestamp(now.timestamp() + lasts_s, tz=now.tzinfo)
+            request_id = "ask_" + digest(self.around.seed, old.id, made.id)
+            self.asked.append(ask(request_id, old, made, resolution.reason.value, now, expires_at))
+
+    def _count_contradiction(self, old: Memory, message_id: str, *, weaken: bool = False) -> None:
+        counted = old.with_(contradictions=old.contradictions + 1)
+        if weaken and old.lock is not Lock.FROZEN:
+            counted = counted.with_(confidence=old.confidence - self.rules.locks.step)
+        self.board.log(Op.CONFLICT, Reason.WEAK_RIVAL if weaken else Reason.ASK_FIRST, old, message_id)
+        self.board.put(counted)
+
+    def _supersede(self, old: Memory, until: datetime, reason: Reason, message_id: str) -> None:
+        ended = self.board.status(old, StatusEvent.SUPERSEDE, Op.SUPERSEDED, reason, message_id)
+        if ended.valid_to is None and ended.category is not Category.PREFERENCE:
+            self.board.put(ended.with_(valid_to=until))
+        for rival in [
+            memory for memory in self.board if memory.rival_of == old.id and memory.lock is not Lock.FROZEN
+        ]:
+            self.board.put(rival.with_(rival_of=None))
+
+    # new memories
+
+    def _add(self, entry: _Entry, reason: Reason) -> Memory:
+        made = self._make(entry)
+        self.board.log(Op.ADDED, reason, made, entry.evidence.message_id)
+        freeze_class = self.around.dimensions.freeze_class(made.dimension)
+        if freezes_at_once(entry.candidate, made.scope, freeze_class, self.rules):
+            event = LockEvent.FREEZE_AT_ONCE
+            made = freeze(self.board, made, event, Reason.IMMEDIATE, self.rules, entry.evidence.message_id)
+        return made
+
+    def _make(self, entry: _Entry, **changes: object) -> Memory:
+        candidate, turn = entry.candidate, entry.turn
+        self._made += 1
+        memory = Memory(
+            id="mem_" + digest(self.around.namespace, self.around.user_id, self.around.seed, str(self._made)),
+            namespace=self.around.namespace,
+            user_id=self.around.user_id,
+            category=Category.EVENT if candidate.speech_act is SpeechAct.OPINION else candidate.category,
+            layer=None if candidate.speech_act is SpeechAct.OPINION else candidate.layer,
+            subject=candidate.subject,
+            predicate=candidate.predicate,
+            object=candidate.object,
+            dimension=candidate.dimension,
+            polarity=candidate.polarity,
+            negative=candidate.negative,
+            granularity=candidate.granularity,
+            content=candidate.content,
+            content_hash=entry.hash,
+            topic=candidate.topic or candidate.dimension,
+            scene=turn.scene if entry.scope is Scope.SCENE else None,
+            entities=candidate.entities,
+            scope=entry.scope,
+            source=candidate.source,
+            intent=candidate.intent,
+            emotional=candidate.emotional,
+            confidence=start_confidence(candidate.source, self.rules),
+            source_confidence=source_confidence(candidate, self.rules),
+            stability=candidate.stability,
+            importance=candidate.importance,
+            safety=self.around.dimensions.safety(candidate.dimension) is not None,
+            valid_from=candidate.valid_from,
+            valid_to=candidate.valid_to,
+            created_at=turn.created_at,
+            updated_at=turn.created_at,
+            evidence=(entry.evidence,),
+        ).with_(**changes)
+        self.vectors[memory.id] = entry.vector
+        return self.board.put(memory)
+
+    def _evidence(self, candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
+        span = candidate.span
+        return Evidence(
+            session_id=turn.session_id,
+            turn_index=turn.index,
+            message_id=turn.message_id,
+            role=turn.role,
+            quote=turn.content[span.start : span.end],
+            start=span.start,
+            end=span.end,
+            created_at=turn.created_at,
+            intent=candidate.intent,
+            kind=turn.kind,
+            extractor=extractor,
+        )
+
+    def _affirm(self, affirmation: Affirmation, extractor: str) -> None:
+        """Count an explicit affirmation, unless it points at nothing or into a pasted block."""
+        span = affirmation.span
+        turn = self.around.entrance.turns.get((span.session_id, span.message_id))
+        if turn is None or turn.role != "user" or affirmation.memory_id not in self.board:
+            return
+        if inside_block(turn.content, span.start) or not turn.content[span.start : span.end].strip():
+            return
+        memory = self.board[affirmation.memory_id]
+        if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+            return
+        said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
+        self.board.log(Op.REINFORCED, Reason.AFFIRMED, memory, turn.message_id)
+        confirm(self.board, memory, said, self.rules, explicit=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A candidate that the entry checks let in, with what it becomes part of."""
+
+    candidate: Candidate
+    turn: Turn
+    vector: Vector
+    evidence: Evidence
+    scope: Scope
+
+    @property
+    def hash(self) -> str:
+        return content_hash(self.candidate.subject, self.candidate.polarity, self.candidate.content)
+
+
+def _same_place(left: Evidence, right: Evidence) -> bool:
+    return (left.session_id, left.message_id) == (right.session_id, right.message_id)
+
+
+def _wider(left: Scope, right: Scope) -> bool:
+    order = (Scope.SESSION, Scope.SCENE, Scope.USER)
+    return order.index(left) > order.index(right)
+
+
+def _other_period(candidate: Candidate, memory: Memory) -> bool:
+    """Whether both are dated and the dates differ: two appointments, two stays, not one said twice."""
+    new, old = candidate.valid_from, memory.valid_from
+    if new is None or old is None:
+        return False
+    return days_between(min(new, old), max(new, old)) >= 1
+
+
+def _apart(candidate: Candidate, memory: Memory) -> bool:
+    """Whether their periods do not meet, so that both can be true."""
+    if (
+        memory.valid_to is not None
+        and candidate.valid_from is not None
+        and memory.valid_to <= candidate.valid_from
+    ):
+        return True
+    return bool(candidate.valid_to and memory.valid_from and candidate.valid_to <= memory.valid_from)

@@ -1,0 +1,1 @@
+"""What the application needs from the outside, as Protocols. Ports are async; the core is sync."""

@@ -1,0 +1,304 @@
+"""The system of record: one user's state, committed by compare-and-set (ARCHITECTURE §2, §3).
+
+A commit names the version it read, the epoch of the host that owns the user and an operation id. The
+ledger applies it whole or not at all; the same operation id a second time changes nothing and gives the
+first answer back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from hermes_memory.core.ids import UserKey
+from hermes_memory.core.model import Memory, Turn
+from hermes_memory.ports.embedder import EmbedderInfo, Vector
+
+
+class JobStatus(StrEnum):
+    """Where an extraction job stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One accepted POST of messages and what came of it; ``changes`` are JSON-ready."""
+
+    id: str
+    status: JobStatus
+    created_at: datetime
+    updated_at: datetime
+    pending_turns: int
+    attempts: int = 0
+    reason: str | None = None
+    changes: tuple[dict[str, Any], ...] = ()
+    version: int = 0
+    accepted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation, bound to its user; times are receipt times."""
+
+    id: str
+    started_at: datetime
+    last_at: datetime
+    turns: int = 0
+    ended: bool = False
+    asked: bool = False
+    scene: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One thing that happened: names ids, reasons and versions, never content."""
+
+    at: datetime
+    op: str
+    reason: str
+    actor: str
+    memory_id: str | None = None
+    message_id: str | None = None
+    before: str | None = None
+    after: str | None = None
+    version: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxEntry:
+    """One thing the long-term index must learn; delivered at least once. ``op``: put, remove or drop."""
+
+    op: str
+    memory_id: str
+    seq: int = 0
+    key: UserKey | None = None
+
+
+class GrantKind(StrEnum):
+    """Why a frozen row may be touched in this commit."""
+
+    UNFREEZE = "unfreeze"
+    ERASE = "erase"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user has decided about remembering, and counters of the aggregate; JSON-ready documents."""
+
+    paused: bool = False
+    consent: Mapping[str, bool] = field(default_factory=dict)
+    confirmations: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    challenges: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything a user's actor needs to wake up. A user never seen is version 0 with nothing in it.
+
+    ``memories`` of every status and all ``sessions``. ``turns`` are the pending ones and those of sessions that
+    have not ended, by receipt time, then session, then index. ``jobs`` are those that are not done.
+    """
+
+    key: UserKey
+    version: int = 0
+    generation: int = 0
+    owner_epoch: int = 0
+    memories: tuple[Memory, ...] = ()
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    sessions: tuple[Session, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One atomic change of one user. ``expected_version`` + 1 is the new version.
+
+    ``result`` is the JSON-ready answer that a replay of ``operation_id`` gets back. ``grants`` name the
+    frozen memories that this commit may change or delete; without one the ledger refuses the commit with
+    MemoryFrozen, whatever the application believes (SPEC §5). ``extracted`` marks turns (session id,
+    index) as no longer pending. ``message_hashes`` remembers (session id, message id) → (content hash,
+    job id). ``rewritten`` turns replace the kept ones and create none. What is both written and deleted is
+    deleted. A memory never lowers its stored access count or time. A settings of None leaves them as they are.
+    """
+
+    key: UserKey
+    expected_version: int
+    epoch: int
+    operation_id: str
+    at: datetime
+    result: Any = None
+    memories: tuple[Memory, ...] = ()
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    grants: Mapping[str, GrantKind] = field(default_factory=dict)
+    sessions: tuple[Session, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    message_hashes: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    extracted: tuple[tuple[str, int], ...] = ()
+    rewritten: tuple[Turn, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    audit: tuple[AuditEntry, ...] = ()
+    outbox: tuple[OutboxEntry, ...] = ()
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a commit gave: the version after it, and whether it had been applied before (a replay).
+
+    For a replay ``result`` is the first answer; for a fresh commit it is the commit's own.
+    """
+
+    version: int
+    replayed: bool
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """What an erasure removed, and what it could still find afterwards (must be 0)."""
+
+    memories: int
+    vectors: int
+    turns: int
+    audit: int
+    jobs: int
+    profile_slots: int
+    remaining: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCount:
+    """Recalls of one memory since the last flush."""
+
+    count: int
+    last_at: datetime
+
+
+class Ledger(Protocol):
+    """One conformance suite binds every adapter (``hermes_memory.testing.ledger_suite``).
+
+    All methods raise LedgerUnavailable when the store cannot be reached or cannot write.
+    """
+
+    async def open(self, embedder: EmbedderInfo) -> None:
+        """Create or check the store. Raises EmbedderMismatch when the data was embedded otherwise."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of every resource. May be called twice."""
+        ...
+
+    async def ping(self) -> None:
+        """Answer if the store can be read and written now."""
+        ...
+
+    async def claim_epoch(self, host: str, lease_s: float, now: datetime) -> int:
+        """A new epoch, greater than every one before, leased to ``host`` until now + lease_s."""
+        ...
+
+    async def renew_lease(self, epoch: int, lease_s: float, now: datetime) -> None:
+        """Extend the lease.
+
+        Raises LeaseLost when it ran out before ``now`` or a newer epoch has the host's name.
+        """
+        ...
+
+    async def activate(self, key: UserKey, epoch: int) -> Snapshot:
+        """Make ``epoch`` the user's owner and read the state, in one transaction.
+
+        Writes nothing for a user never seen, who is then owned at the first commit: for such a user a
+        commit of any epoch is accepted as the first. A tombstone gives its generation and version.
+        """
+        ...
+
+    async def commit(self, commit: Commit) -> Receipt:
+        """Apply a commit whole, or change nothing.
+
+        The checks, in this order: the operation id (known → replay of the first answer, also when it was
+        erased meanwhile: then the result is None), the epoch (Fenced), the version (VersionConflict), frozen
+        rows without a grant (MemoryFrozen).
+        """
+        ...
+
+    async def operation(self, key: UserKey, operation_id: str) -> Receipt | None:
+        """The first answer of an operation, if it was applied."""
+        ...
+
+    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+        """Add access counts, outside the version. Ignores unknown memories; a fenced epoch writes nothing."""
+        ...
+
+    async def erase(
+        self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
+    ) -> ErasureReceipt:
+        """Remove everything of a user, physically, and leave a tombstone (ARCHITECTURE §2).
+
+        The tombstone holds a salted hash of the key, generation + 1, version + 1 and the salted hashes of the
+        operation ids of the last hours. A ``drop`` for the index goes to the outbox, instead of what waits
+        there for the user. Checks as for commit; a replay gives the first receipt. Erasing an unknown user
+        frees the sessions bound to it, leaves no tombstone and gives zeros. ``remaining`` is not 0 either
+        while copies in the store's files cannot be overwritten yet; the same call again tells when they are.
+        """
+        ...
+
+    async def bind_session(self, key: UserKey, session_id: str) -> None:
+        """Bind a session of the namespace to the user, atomically. Raises SessionOwned when another has it."""
+        ...
+
+    async def session_owner(self, namespace: str, session_id: str) -> str | None:
+        """The user id a session is bound to, or None."""
+        ...
+
+    async def seen_messages(
+        self, key: UserKey, session_id: str, message_ids: Sequence[str]
+    ) -> dict[str, tuple[str, str]]:
+        """The known ones among ``message_ids``: id → (content hash, job id)."""
+        ...
+
+    async def job(self, namespace: str, job_id: str) -> tuple[UserKey, Job] | None:
+        """A job by id, inside the namespace."""
+        ...
+
+    async def audit(self, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
+        """Entries with ``seq > after_seq``, oldest first."""
+        ...
+
+    async def turns(self, key: UserKey) -> list[Turn]:
+        """Every raw turn still kept, by receipt time, then session, then index."""
+        ...
+
+    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+        """Known users in the order of ``str(key)``, starting after that text."""
+        ...
+
+    async def pending_users(self, after: str, limit: int) -> list[UserKey]:
+        """Users with turns that wait for extraction, in the order of ``str(key)``."""
+        ...
+
+    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
+        """Entries of all users, oldest first, each with its key and seq."""
+        ...
+
+    async def ack_outbox(self, seqs: Sequence[int]) -> None:
+        """Forget delivered entries."""
+        ...
+
+    async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
+        """Remove what has outlived its time: raw turns that are not pending, operation ids, old tombstone ids.
+
+        Returns how many rows went. Receipt time counts (SPEC §2).
+        """
+        ...

@@ -1,0 +1,1 @@
+"""User actors as plain objects: a mailbox each, many on one host. Ray's actors wrap the same host."""

@@ -1,0 +1,68 @@
+"""What a command needs looked up before it can be decided without I/O."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory.app.commands import AnswerChallenge, Command, Edit, Ingest, RequestUnfreeze
+from hermes_memory.app.editing import Reading
+from hermes_memory.app.state import UserState
+from hermes_memory.core.candidate import ExtractionRequest
+from hermes_memory.core.ids import UserKey
+from hermes_memory.core.model import Role, Turn
+
+if TYPE_CHECKING:
+    from hermes_memory.runtime.active import Surroundings
+
+_NAMED_USER = re.compile(r"^\s*(?:(用户|使用者)|(the user))\s*", re.IGNORECASE)
+
+
+async def prepare(key: UserKey, state: UserState, command: Command, around: Surroundings) -> Any:
+    """The facts that ``command`` is decided on besides the state; None for most."""
+    step = _STEPS.get(type(command))
+    return await step(key, state, command, around) if step else None
+
+
+async def _ingest(key: UserKey, state: UserState, command: Ingest, around: Surroundings) -> Any:
+    """Bind the session, and find out which of the messages are known."""
+    await around.ledger.bind_session(key, command.session_id)
+    ids = [message.id for message in command.messages if message.id is not None]
+    return await around.ledger.seen_messages(key, command.session_id, ids) if ids else {}
+
+
+async def _edit(key: UserKey, state: UserState, command: Edit, around: Surroundings) -> Reading | None:
+    """Read the new text as if the user had said it, so that object and dimension follow the words."""
+    if command.content is None or command.memory_id not in state.memories:
+        return None
+    text = around.policy.mask(command.content.strip())
+    spoken = _NAMED_USER.sub(lambda found: "我" if found[1] else "I ", text)
+    vectors = await around.distiller.embed([text])
+    distilled = await around.distiller.distil(
+        ExtractionRequest(turns=(_as_turn(spoken, around.clock.now()),))
+    )
+    candidates = distilled.extraction.candidates
+    return Reading(vectors[0], candidates[0] if len(candidates) == 1 else None)
+
+
+def _as_turn(text: str, now: datetime) -> Turn:
+    return Turn(
+        session_id="panel", index=0, message_id="panel", role=Role.USER, content=text, created_at=now,
+        received_at=now, timezone="UTC",
+    )  # fmt: skip
+
+
+async def _secret(key: UserKey, state: UserState, command: Command, around: Surroundings) -> str:
+    """A one-time code or token: chance is an input, so that deciding stays pure."""
+    return secrets.token_hex(4 if isinstance(command, RequestUnfreeze) else 16)
+
+
+_STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Awaitable[Any]]] = {
+    Ingest: _ingest,
+    Edit: _edit,
+    RequestUnfreeze: _secret,
+    AnswerChallenge: _secret,
+}

@@ -1,0 +1,200 @@
+"""A ledger that fails on a plan: what a network, a dying server or an impatient proxy would do."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from hermes_memory.core.ids import UserKey
+from hermes_memory.core.model import Turn
+from hermes_memory.errors import LedgerUnavailable
+from hermes_memory.ports.clock import Clock
+from hermes_memory.ports.embedder import EmbedderInfo
+from hermes_memory.ports.ledger import (
+    AccessCount,
+    AuditEntry,
+    Commit,
+    ErasureReceipt,
+    Job,
+    Ledger,
+    OutboxEntry,
+    Receipt,
+    Snapshot,
+)
+
+_T = TypeVar("_T")
+
+
+class Fault(StrEnum):
+    """What happens to one call."""
+
+    NONE = "none"
+    FAIL_BEFORE = "fail_before"  # refused; nothing was applied
+    FAIL_AFTER = "fail_after"  # applied, and the reply is lost
+    DELAY = "delay"  # applied after a while
+    DUPLICATE = "duplicate"  # delivered twice; the caller sees the first reply
+
+
+class FaultPlan:
+    """Says which fault each call meets, reproducibly.
+
+    Args:
+        seed: Of the random choice that follows the script.
+        rates: Probability of each fault; the rest is NONE.
+        script: Faults of the first calls, in order.
+    """
+
+    def __init__(
+        self, seed: int = 0, rates: Mapping[Fault, float] | None = None, script: Iterable[Fault] = ()
+    ) -> None:
+        self._random = random.Random(seed)
+        self._rates = dict(rates or {})
+        self._script = list(script)
+
+    def draw(self) -> Fault:
+        """The fault of the next call."""
+        if self._script:
+            return self._script.pop(0)
+        dice = self._random.random()
+        for fault, rate in self._rates.items():
+            if dice < rate:
+                return fault
+            dice -= rate
+        return Fault.NONE
+
+    def then(self, *faults: Fault) -> None:
+        """Add faults for the next calls."""
+        self._script.extend(faults)
+
+    def calm(self) -> None:
+        """No more faults."""
+        self._rates, self._script = {}, []
+
+
+class FaultyLedger:
+    """Decorates ``inner``. Writes meet every fault; reads and access counts are not repeated or lost after.
+
+    Access counts have no operation id, so a second delivery would be counted: the port promises nothing else.
+    A lost reply looks like LedgerUnavailable, as it does from a real server. ``injected`` counts the faults.
+    """
+
+    def __init__(self, inner: Ledger, plan: FaultPlan, clock: Clock, delay_s: float = 1.0) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._clock = clock
+        self._delay_s = delay_s
+        self.injected: Counter[Fault] = Counter()
+
+    async def _write(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        fault = await self._before(self._plan.draw())
+        reply = await call()
+        if fault is Fault.DUPLICATE:
+            await call()
+        if fault is Fault.FAIL_AFTER:
+            raise LedgerUnavailable("injected: the reply was lost")
+        return reply
+
+    async def _once(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        fault = self._plan.draw()
+        await self._before(fault if fault in {Fault.FAIL_BEFORE, Fault.DELAY} else Fault.NONE)
+        return await call()
+
+    async def _before(self, fault: Fault) -> Fault:
+        self.injected[fault] += 1
+        if fault is Fault.FAIL_BEFORE:
+            raise LedgerUnavailable("injected: the call was refused")
+        if fault is Fault.DELAY:
+            await self._clock.sleep(self._delay_s)
+        return fault
+
+    async def open(self, embedder: EmbedderInfo) -> None:
+        """Never faulted: a test begins with a store."""
+        await self._inner.open(embedder)
+
+    async def close(self) -> None:
+        """Never faulted."""
+        await self._inner.close()
+
+    async def ping(self) -> None:
+        """See ``Ledger.ping``."""
+        await self._once(self._inner.ping)
+
+    async def claim_epoch(self, host: str, lease_s: float, now: datetime) -> int:
+        """See ``Ledger.claim_epoch``."""
+        return await self._once(lambda: self._inner.claim_epoch(host, lease_s, now))
+
+    async def renew_lease(self, epoch: int, lease_s: float, now: datetime) -> None:
+        """See ``Ledger.renew_lease``."""
+        await self._write(lambda: self._inner.renew_lease(epoch, lease_s, now))
+
+    async def activate(self, key: UserKey, epoch: int) -> Snapshot:
+        """See ``Ledger.activate``."""
+        return await self._write(lambda: self._inner.activate(key, epoch))
+
+    async def commit(self, commit: Commit) -> Receipt:
+        """See ``Ledger.commit``."""
+        return await self._write(lambda: self._inner.commit(commit))
+
+    async def operation(self, key: UserKey, operation_id: str) -> Receipt | None:
+        """See ``Ledger.operation``."""
+        return await self._once(lambda: self._inner.operation(key, operation_id))
+
+    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+        """See ``Ledger.touch``."""
+        await self._once(lambda: self._inner.touch(key, epoch, counts))
+
+    async def erase(
+        self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
+    ) -> ErasureReceipt:
+        """See ``Ledger.erase``."""
+        return await self._write(lambda: self._inner.erase(key, expected_version, epoch, operation_id, at))
+
+    async def bind_session(self, key: UserKey, session_id: str) -> None:
+        """See ``Ledger.bind_session``."""
+        await self._write(lambda: self._inner.bind_session(key, session_id))
+
+    async def session_owner(self, namespace: str, session_id: str) -> str | None:
+        """See ``Ledger.session_owner``."""
+        return await self._once(lambda: self._inner.session_owner(namespace, session_id))
+
+    async def seen_messages(
+        self, key: UserKey, session_id: str, message_ids: Sequence[str]
+    ) -> dict[str, tuple[str, str]]:
+        """See ``Ledger.seen_messages``."""
+        return await self._once(lambda: self._inner.seen_messages(key, session_id, message_ids))
+
+    async def job(self, namespace: str, job_id: str) -> tuple[UserKey, Job] | None:
+        """See ``Ledger.job``."""
+        return await self._once(lambda: self._inner.job(namespace, job_id))
+
+    async def audit(self, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
+        """See ``Ledger.audit``."""
+        return await self._once(lambda: self._inner.audit(key, after_seq, limit))
+
+    async def turns(self, key: UserKey) -> list[Turn]:
+        """See ``Ledger.turns``."""
+        return await self._once(lambda: self._inner.turns(key))
+
+    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+        """See ``Ledger.users``."""
+        return await self._once(lambda: self._inner.users(namespace, after, limit))
+
+    async def pending_users(self, after: str, limit: int) -> list[UserKey]:
+        """See ``Ledger.pending_users``."""
+        return await self._once(lambda: self._inner.pending_users(after, limit))
+
+    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
+        """See ``Ledger.read_outbox``."""
+        return await self._once(lambda: self._inner.read_outbox(after_seq, limit))
+
+    async def ack_outbox(self, seqs: Sequence[int]) -> None:
+        """See ``Ledger.ack_outbox``."""
+        await self._write(lambda: self._inner.ack_outbox(seqs))
+
+    async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
+        """See ``Ledger.sweep``."""
+        return await self._write(lambda: self._inner.sweep(now, turns_hours, operations_hours))

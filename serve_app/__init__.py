@@ -1,0 +1,1 @@
+"""Ray Serve: the HTTP contract, and the deployments that extract and embed."""

@@ -1,0 +1,1 @@
+"""The test suite; README.md describes its tiers."""

@@ -1,0 +1,1 @@
+"""Invariants, checked by generated inputs and command sequences."""

@@ -1,0 +1,1 @@
+"""The in-process runtime, the server and the command, without Ray."""

@@ -1,0 +1,1 @@
+"""Plain functions and classes; milliseconds each."""
