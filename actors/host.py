@@ -40,7 +40,7 @@ class UserActorHost:
             settings,
             Path(data),
             ServeDistiller(settings.actors.deadline_s),
-            EmbedderInfo(profile.name, profile.dimension),
+            EmbedderInfo(profile.model, profile.dimension),
             owns=partial(owns, seating, seat.name),
         )
         self._starting: asyncio.Task[None] | None = None
@@ -81,14 +81,17 @@ class UserActorHost:
         await self._host.stop()
 
 
-def start_host(seat: Seat, document: dict[str, Any], data: str) -> ActorHandle:
+def start_host(seat: Seat, document: dict[str, Any], data: str) -> ActorHandle[Any]:
     """The named, detached actor, made if it is not there; Ray restarts it for ever and never repeats a call."""
-    remote = ray.remote(
+    remote: Any = ray.remote(UserActorHost)
+    actor: ActorHandle[Any] = remote.options(
+        name=seat.name,
+        namespace=NAMESPACE,
+        lifetime="detached",
+        get_if_exists=True,
         num_cpus=0,
         max_restarts=-1,
         max_task_retries=0,
         max_concurrency=MAX_CONCURRENCY,
-    )(UserActorHost)
-    return remote.options(
-        name=seat.name, namespace=NAMESPACE, lifetime="detached", get_if_exists=True
     ).remote(seat, document, data)
+    return actor

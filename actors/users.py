@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ray.actor import ActorHandle
@@ -19,7 +20,7 @@ from hermes_memory.errors import Fenced, HermesError, LeaseLost, OutcomeUnknown
 LOST = (ActorUnavailableError, ActorDiedError, RayActorError, GetTimeoutError, TimeoutError)
 RETRY_S = 0.1  # the first pause before another try; it doubles up to ten times that
 
-Start = Callable[[Seat], ActorHandle]
+Start = Callable[[Seat], ActorHandle[Any]]
 
 
 class RayUsers:
@@ -38,13 +39,13 @@ class RayUsers:
     ) -> None:
         self._seating, self._document, self._data = seating, document, data
         self._call_timeout_s, self._deadline_s = call_timeout_s, deadline_s
-        self._actors: dict[str, ActorHandle] = {}
+        self._actors: dict[str, ActorHandle[Any]] = {}
 
     async def execute(self, key: UserKey, command: Command, operation_id: str) -> Any:
         """Change a user's memory, exactly once."""
         tried = False
 
-        def call(actor: ActorHandle) -> Any:
+        def call(actor: ActorHandle[Any]) -> Any:
             nonlocal tried
             again, tried = tried, True
             return actor.execute.remote(key, command, operation_id, again)
@@ -60,12 +61,11 @@ class RayUsers:
 
     async def wait(self, key: UserKey, job_id: str, timeout_s: float) -> dict[str, Any] | None:
         """Wait for a job to end; a crash of the host meanwhile only costs the time it takes to come back."""
-        until = time.monotonic() + timeout_s
+        seat, until = self._seating.seat_of(key), time.monotonic() + timeout_s
         while (left_s := until - time.monotonic()) > 0:
+            call = partial(_wait, key=key, job_id=job_id, timeout_s=left_s)
             try:
-                record: dict[str, Any] | None = await self._once(
-                    key, lambda actor, left_s=left_s: actor.wait.remote(key, job_id, left_s), left_s + 1
-                )
+                record: dict[str, Any] | None = await self._once(seat, call, left_s + 1)
             except (*LOST, Fenced, LeaseLost):
                 await asyncio.sleep(min(RETRY_S, left_s))
             else:
@@ -76,19 +76,29 @@ class RayUsers:
         """Wake a user who has unread turns."""
         await self._persist(key, lambda actor: actor.wake.remote(key), self._call_timeout_s)
 
-    async def _persist(self, key: UserKey, call: Callable[[ActorHandle], Any], timeout_s: float) -> Any:
+    async def stats(self) -> list[dict[str, Any]]:
+        """Counts of every standing host. Raises OutcomeUnknown when one does not answer."""
+        seats = self._seating.standing()
+        return [
+            await self._persist_at(seat, lambda actor: actor.stats.remote(), self._call_timeout_s)
+            for seat in seats
+        ]
+
+    async def _persist(self, key: UserKey, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
+        return await self._persist_at(self._seating.seat_of(key), call, timeout_s)
+
+    async def _persist_at(self, seat: Seat, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
         until, pause_s = time.monotonic() + self._deadline_s, RETRY_S
         while True:
             try:
-                return await self._once(key, call, timeout_s)
+                return await self._once(seat, call, timeout_s)
             except (*LOST, Fenced, LeaseLost):
                 if time.monotonic() + pause_s >= until:
                     raise OutcomeUnknown from None
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, RETRY_S * 10)
 
-    async def _once(self, key: UserKey, call: Callable[[ActorHandle], Any], timeout_s: float) -> Any:
-        seat = self._seating.seat_of(key)
+    async def _once(self, seat: Seat, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
         try:
             actor = await self._actor(seat)
             return await asyncio.wait_for(_awaited(call(actor)), timeout_s)
@@ -98,12 +108,16 @@ class RayUsers:
             self._actors.pop(seat.name, None)
             raise
 
-    async def _actor(self, seat: Seat) -> ActorHandle:
+    async def _actor(self, seat: Seat) -> ActorHandle[Any]:
         actor = self._actors.get(seat.name)
         if actor is None:
             actor = await asyncio.to_thread(start_host, seat, self._document, self._data)
             self._actors[seat.name] = actor
         return actor
+
+
+def _wait(actor: ActorHandle[Any], *, key: UserKey, job_id: str, timeout_s: float) -> Any:
+    return actor.wait.remote(key, job_id, timeout_s)
 
 
 async def _awaited(reference: Any) -> Any:

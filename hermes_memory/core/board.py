@@ -82,7 +82,9 @@ class Board:
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as it stands, or None."""
-        return self[memory_id] if memory_id in self else None
+        if memory_id in self.deleted:
+            return None
+        return self._after.get(memory_id) or self._before.get(memory_id)
 
     @property
     def changed(self) -> tuple[Memory, ...]:

@@ -91,7 +91,8 @@ def relevance(
     ids = shelf.vectors.ids
     if not ids:
         return {}
-    near = calibration.query.apply(shelf.vectors.scores(query.vector))
+    aimed = calibration.aim(query.vector)
+    near = calibration.relevance(aimed, shelf.vectors.scores(aimed))
     by_words = shelf.words.scores(query.words)
     position = {memory_id: row for row, memory_id in enumerate(ids)} if by_words.ids else {}
     covered = np.zeros(len(ids), np.float32)

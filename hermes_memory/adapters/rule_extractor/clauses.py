@@ -15,7 +15,9 @@ _SENTENCE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MARK = re.compile(r"[。！？!?；;…\n.~～”\"’')）\s]*$")
-_QUOTED = re.compile(r"“[^”\n]{1,300}”|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{2,300}'(?!\w)|```.*?(?:```|$)|^>.*$", re.S | re.M)
+_QUOTED = re.compile(
+    r"“[^”\n]{1,300}”|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{2,300}'(?!\w)|```.*?(?:```|$)|^>.*$", re.S | re.M
+)
 _QUERY = ("?", "？")
 _SHOUT = ("!", "！")
 

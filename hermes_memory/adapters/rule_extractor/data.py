@@ -92,7 +92,11 @@ class Grammar:
     strip_content: Regex
     strip_object: Regex
     strip_object_start: Regex
+    contrast: Regex
     not_object: Regex
+    user: Regex
+    other: Regex
+    beside: Regex
     relation_zh: Regex
     relation_en: Regex
     name: Regex

@@ -46,6 +46,11 @@ _FLAGS = frozenset({"splits", "own", "bare", "subjectless", "place", "whole", "d
 _NUMBERS = frozenset({"importance", "stability"})
 _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
 
+_GRAMMAR = (
+    "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
+    "name", "note",
+)  # fmt: skip
+
 Folder = Path | Traversable
 
 
@@ -65,7 +70,9 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
         markers=_markers(_read(folder, "markers.toml")),
         lexicon=lexicon,
         patterns=tuple(
-            row for language in LANGUAGES for row in _patterns(_read(folder, f"{language}.toml"), language, known)
+            row
+            for language in LANGUAGES
+            for row in _patterns(_read(folder, f"{language}.toml"), language, known)
         ),
         probes=tuple(_probe(row, known) for row in affirming["probe"]),
         affirming=Affirming(
@@ -119,7 +126,11 @@ def _keys(where: str, table: Mapping[str, Any], wanted: Iterable[str]) -> None:
 
 
 def _grammar(table: Mapping[str, Any]) -> Grammar:
-    _keys("grammar", table, ("lead", "adverb", "break", "tail", "strip", "not_object", "relation", "name", "note"))
+    _keys(
+        "grammar",
+        table,
+        ("lead", "adverb", "break", "tail", "strip", "not_object", "relation", "name", "note"),
+    )
     strip = table["strip"]
     return Grammar(
         lead=_either("grammar.lead", table["lead"]),
@@ -129,7 +140,11 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         strip_content=_compile("grammar.strip.content", strip["content"]),
         strip_object=_compile("grammar.strip.object", strip["object"]),
         strip_object_start=_compile("grammar.strip.object_start", strip["object_start"]),
+        contrast=_compile("grammar.contrast", table["contrast"]["any"]),
         not_object=_either("grammar.not_object", table["not_object"]),
+        user=_either("grammar.user", table["user"]),
+        other=_either("grammar.other", table["other"]),
+        beside=_either("grammar.beside", table["beside"]),
         relation_zh=_compile("grammar.relation.zh", table["relation"]["zh"]),
         relation_en=_compile("grammar.relation.en", table["relation"]["en"]),
         name=_either("grammar.name", table["name"]),
@@ -185,7 +200,9 @@ def _pattern(
     values: dict[str, Any] = {key: row[key] for key in _FLAGS | _NUMBERS | {"classify"} if key in row}
     values |= {key: _member(f"{where}.{key}", kind, row[key]) for key, kind in _ENUMS.items() if key in row}
     values["classes"] = tuple(row.get("classes", ()))
-    values["markers"] = frozenset(_member(f"{where}.markers", Marker, name) for name in row.get("markers", ()))
+    values["markers"] = frozenset(
+        _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
+    )
     regex = _compile(where, _expand(where, row.get("regex"), macros))
     return Pattern(
         language=language,
@@ -233,7 +250,11 @@ def _weights(table: Mapping[str, Any], dimensions: Dimensions) -> dict[str, Weig
 
 
 def _weight(entry: Dimension, table: Mapping[str, Any]) -> Weight:
-    row = {"topic": entry.key} | table["default"][entry.layer or "event"] | table["dimension"].get(entry.key, {})
+    row = (
+        {"topic": entry.key}
+        | table["default"][entry.layer or "event"]
+        | table["dimension"].get(entry.key, {})
+    )
     _keys(f"weights.{entry.key}", row, ("importance", "stability", "topic"))
     for name in ("importance", "stability"):
         if not 0 <= row[name] <= 1:

@@ -17,7 +17,18 @@ _EN_MONTH = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
     )
 }
-_EN_COUNT = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
+_EN_COUNT = {
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "ten": 10,
+}
 _NEAR = {
     "大后天": 3, "后天": 2, "明天": 1, "明早": 1, "明晚": 1, "明儿": 1, "今天": 0, "今晚": 0, "今早": 0, "今日": 0,
     "昨天": -1, "昨晚": -1, "前天": -2, "大前天": -3,
@@ -46,15 +57,18 @@ _DATE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _CLOCK = re.compile(
-    rf"""(?P<zpart>凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|早|晚)?(?P<zh>\d{{1,2}}|[一二两三四五六七八九十]{{1,3}})
-       (?:点钟?(?P<zmin>半|一刻|三刻|(?:\d{{1,2}}|[一二三四五]?十?[一二三四五六七八九]?)分?)?|[:：](?P<zcol>[0-5]\d))
-    |\b(?:at\ )?(?P<eh>\d{{1,2}})(?:[:.](?P<emin>[0-5]\d))?\s?(?P<ampm>[ap]\.?m\b\.?|o'clock)
-    |\bat\ (?P<e24>\d{{1,2}}):(?P<e24m>[0-5]\d)\b
+    r"""(?P<zpart>凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|早|晚)?(?P<zh>\d{1,2}|[一二两三四五六七八九十]{1,3})
+       (?:点钟?(?P<zmin>半|一刻|三刻|(?:\d{1,2}|[一二三四五]?十?[一二三四五六七八九]?)分?)?|[:：](?P<zcol>[0-5]\d))
+    |\b(?:at\ )?(?P<eh>\d{1,2})(?:[:.](?P<emin>[0-5]\d))?\s?(?P<ampm>[ap]\.?m\b\.?|o'clock)
+    |\bat\ (?P<e24>\d{1,2}):(?P<e24m>[0-5]\d)\b
     |\b(?:at\ )?(?P<word>noon|midday|midnight)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_GAP = re.compile(r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*", re.I)
+_GAP = re.compile(
+    r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*",
+    re.I,
+)
 _AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "晚"})
 _EVENING_WORDS = frozenset({"今晚", "明晚", "昨晚", "tonight"})
 

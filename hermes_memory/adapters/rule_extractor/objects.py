@@ -1,0 +1,81 @@
+"""The object of a statement: cleaned, classified, split into atoms."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hermes_memory.adapters.rule_extractor.data import Grammar, Lexicon, Pattern
+
+_JOINTS = re.compile(r"\s*(?:、|，|,|以及|和|与|及|跟|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE)
+_CJK = re.compile(r"[一-鿿]")
+_MAX_ITEM_CJK = 7
+_MAX_ITEM_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """``text[start:end]`` is an object; ``corrects`` says that another value was denied beside it."""
+
+    start: int
+    end: int
+    corrects: bool = False
+
+
+def clean(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
+    """Trim articles, particles and afterthoughts; None if nothing that names a value is left."""
+    corrects = False
+    if hit := grammar.contrast.search(mirror[start:end]):
+        corrects = True
+        start, end = (start + hit.end(), end) if hit.start() == 0 else (start, start + hit.start())
+    if hit := grammar.strip_object_start.match(mirror, start, end):
+        start = hit.end()
+    while start < end and (hit := grammar.strip_object.search(mirror[start:end])):
+        if start + hit.start() == end:
+            break
+        end = start + hit.start()
+    while start < end and mirror[start].isspace():
+        start += 1
+    if start >= end or grammar.not_object.match(mirror[start:end]):
+        return None
+    return Thing(start, end, corrects)
+
+
+def city_of(mirror: str, thing: Thing, lexicon: Lexicon) -> Thing:
+    """Keep the city of a longer place ("上海浦东" → "上海"); the words stay in the content."""
+    hit = lexicon.places.search(mirror, thing.start, thing.end)
+    if hit is None or hit.start() - thing.start > 3:
+        end = thing.end - 1 if mirror[thing.end - 1] == "市" and thing.end - thing.start > 2 else thing.end
+        return Thing(thing.start, end, thing.corrects)
+    return Thing(hit.start(), hit.end(), thing.corrects)
+
+
+def atoms(mirror: str, thing: Thing, pattern: Pattern, lexicon: Lexicon, grammar: Grammar) -> list[Thing]:
+    """"花生和虾" is two allergies; "rock and roll" is one liking."""
+    words = mirror[thing.start : thing.end]
+    if not pattern.splits or words.lower() in lexicon.keep_together:
+        return [thing]
+    items, at = [], thing.start
+    for hit in _JOINTS.finditer(mirror, thing.start, thing.end):
+        items.append((at, hit.start()))
+        at = hit.end()
+    items.append((at, thing.end))
+    things = [clean(mirror, start, end, grammar) for start, end in items if start < end]
+    kept = [item for item in things if item is not None]
+    if len(kept) < max(2, len(items)) or not all(_short(mirror[item.start : item.end]) for item in kept):
+        return [thing]
+    return [Thing(item.start, item.end, thing.corrects) for item in kept]
+
+
+def _short(words: str) -> bool:
+    return len(words) <= _MAX_ITEM_CJK if _CJK.search(words) else len(words.split()) <= _MAX_ITEM_WORDS
+
+
+def dimension_of(mirror: str, thing: Thing, hit: re.Match[str], pattern: Pattern, lexicon: Lexicon) -> str:
+    """The pattern's dimension, or the one that the lexicon gives the object where the pattern allows."""
+    if not pattern.classes:
+        return pattern.dimension
+    named = hit.group(pattern.classify) if pattern.classify != "o" else None
+    kind = lexicon.kind(named or mirror[thing.start : thing.end])
+    allowed = kind is not None and ("*" in pattern.classes or kind in pattern.classes)
+    return kind if kind is not None and allowed else pattern.dimension

@@ -1,0 +1,145 @@
+"""How a clause opens: discourse particles, adverbs and dates, and whom it is about (SPEC §4.1.6)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hermes_memory.adapters.rule_extractor.data import At, Grammar
+from hermes_memory.adapters.rule_extractor.when import date_at
+from hermes_memory.core.model import USER
+
+_ZH_OWN = re.compile(r"(?:(?:我|咱|俺)(?:们)?(?:家)?(?:里)?(?:的)?)?")
+_ZH_NAME = re.compile(r"(?:小|老|阿)[一-鿿](?=[^一-鿿]|喜|爱|讨|不|对|在|住|是|特|最|很|也|有|会|养|今|的)|(?-i:[A-Z][a-z]+)")
+_EN_OWN = re.compile(r"(?:my|our)\s+", re.IGNORECASE)
+_EN_SIDE = re.compile(
+    r"(?:(?:little|younger|older|elder|eldest|youngest|oldest|big|old|new|best|good|close|dear|late|twin|half|"
+    r"step|\d+[- ]year[- ]old|two|three|four|dear|lovely|ex)[ -])*",
+    re.IGNORECASE,
+)
+_EN_NAME = re.compile(r",?\s+(?-i:(?!I\b)[A-Z][a-z]+)(?=[\s',])")
+_POSSESSIVE = re.compile(r"'s\s+|(?<=s)'\s+")
+_SPACE = re.compile(r"[\s,，、]*")
+_CJK = re.compile(r"[一-鿿]")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a clause is about: the user, or another as the user named them."""
+
+    who: str
+    start: int
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is the user."""
+        return self.who == USER
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A place where patterns of one kind may begin, and whom they would be about."""
+
+    at: At
+    pos: int
+    subject: Subject | None  # None: nobody is named
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The start of a clause's content, the attempts in order, and the subject named, if any."""
+
+    content: int
+    attempts: tuple[Attempt, ...]
+    subject: Subject | None
+    rest: int  # where the predicate would begin; the clause's end if there is none
+
+
+class Opener:
+    """Reads the opening of clauses."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+
+    def read(self, text: str, mirror: str, start: int, end: int, carried: Subject | None) -> Opening:
+        """``carried`` is the last person spoken of, for "she" and "他"."""
+        content = self.skip_leads(mirror, start, end)
+        begin = self.skip_adverbs(mirror, content, end)
+        attempts = [Attempt(At.CLAUSE, begin, Subject(USER, begin))]
+        owned = _EN_OWN.match(mirror, begin, end)
+        if owned:
+            attempts.append(Attempt(At.POSSESSIVE, owned.end(), Subject(USER, begin)))
+        subject, after = self._subject(text, mirror, begin, end, carried)
+        if subject is not None and (of := _POSSESSIVE.match(mirror, after, end)):
+            attempts.append(Attempt(At.POSSESSIVE, of.end(), subject))
+        rest = self.skip_adverbs(mirror, after, end)
+        if not (owned and subject is None):
+            attempts.append(Attempt(At.PREDICATE, rest, subject))
+        if subject is None and not owned and (later := self._later_user(mirror, begin, end)):
+            subject = Subject(USER, later[0])
+            rest = self.skip_adverbs(mirror, later[1], end)
+            attempts.append(Attempt(At.PREDICATE, rest, subject))
+        return Opening(content, tuple(attempts), subject, rest)
+
+    def skip_leads(self, mirror: str, start: int, end: int) -> int:
+        """Past "对了，", "Just so you know,": words that say nothing."""
+        at = _SPACE.match(mirror, start, end).end()  # type: ignore[union-attr]
+        while (hit := self._grammar.lead.match(mirror, at, end)) and hit.end() > at:
+            at = hit.end()
+        return at
+
+    def skip_adverbs(self, mirror: str, start: int, end: int) -> int:
+        """Past adverbs, dates and blanks, which stay in the content."""
+        at = _SPACE.match(mirror, start, end).end()  # type: ignore[union-attr]
+        while True:
+            hit = self._grammar.adverb.match(mirror, at, end)
+            stop = date_at(mirror, hit.end() if hit else at, end)
+            stop = _SPACE.match(mirror, stop, end).end()  # type: ignore[union-attr]
+            if stop <= at:
+                return at
+            at = stop
+
+    def _subject(
+        self, text: str, mirror: str, begin: int, end: int, carried: Subject | None
+    ) -> tuple[Subject | None, int]:
+        grammar = self._grammar
+        for found in (self._zh_other(text, mirror, begin, end), self._en_other(text, mirror, begin, end)):
+            if found:
+                return found
+        if hit := grammar.user.match(mirror, begin, end):
+            return Subject(USER, begin), hit.end()
+        if hit := grammar.other.match(mirror, begin, end):
+            return carried or Subject(text[begin : hit.end()], begin), hit.end()
+        if hit := grammar.name.match(mirror, begin, end):
+            return Subject(text[begin : hit.end()], begin), hit.end()
+        return None, begin
+
+    def _zh_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
+        own = _ZH_OWN.match(mirror, begin, end).end()  # type: ignore[union-attr]
+        hit = self._grammar.relation_zh.match(mirror, own, end)
+        if hit is None:
+            return None
+        if named := _ZH_NAME.match(mirror, hit.end(), end):
+            return Subject(text[named.start() : named.end()], begin), named.end()
+        return Subject(text[hit.start() : hit.end()], begin), hit.end()
+
+    def _en_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
+        own = _EN_OWN.match(mirror, begin, end)
+        if own is None:
+            return None
+        side = _EN_SIDE.match(mirror, own.end(), end).end()  # type: ignore[union-attr]
+        hit = self._grammar.relation_en.match(mirror, side, end)
+        if hit is None or (hit.end() < end and mirror[hit.end()].isalnum()) or mirror[hit.end() : end].lower().startswith(" and i "):
+            return None
+        named = _EN_NAME.match(mirror, hit.end(), end)
+        stop = named.end() if named else hit.end()
+        who = text[hit.end() : stop].strip(" ,") if named else text[hit.start() : stop]
+        return Subject(who, begin), stop
+
+    def _later_user(self, mirror: str, begin: int, end: int) -> tuple[int, int] | None:
+        """A 我 after other words ("这次装修我预算有限"), unless they speak of someone else."""
+        at = mirror.find("我", begin, min(end, begin + 14))
+        if at <= begin or self._grammar.beside.search(mirror, begin, at) or not _CJK.match(mirror, begin):
+            return None
+        hit = self._grammar.user.match(mirror, at, end)
+        return (at, hit.end()) if hit else None

@@ -1,0 +1,163 @@
+"""Starts a local Ray and the app on one data directory, and stops both without a trace."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hermes_memory.adapters.data_lock import DataLock
+from hermes_memory.config import Settings, document_of
+from hermes_memory.errors import InvalidConfig
+from serve_app import processes
+
+log = logging.getLogger(__name__)
+
+REAP_PATIENCE_S = 5.0
+OBJECT_STORE_BYTES = 128 * 1024 * 1024  # answers are small: the least that Ray works well with
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Server:
+    """One running server. ``say`` is told what happens, a line for each step.
+
+    Args:
+        settings: The configuration; its ``serve.port`` may be 0 for a free one.
+        data: The data directory, locked while the server runs.
+    """
+
+    settings: Settings
+    data: Path
+    say: Say = lambda _: None
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _lock: DataLock | None = None
+    _started: bool = False
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://{self.settings.serve.host}:{self.settings.serve.port}"
+
+    def start(self) -> None:
+        """Lock the data, reap what a killed run left, start Ray, the hosts and the app; returns when it answers.
+
+        Raises:
+            DataInUse: another server holds the data.
+            InvalidConfig: the port is taken or the directory unusable.
+        """
+        data = self.data.resolve()
+        self._lock = DataLock(data)
+        self._lock.acquire({"what": "hermes serve", "run": self.run_id})
+        try:
+            self._take_port()
+            self._reap_leftovers(data)
+            self._start_ray(data)
+            self._start_app(data)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _take_port(self) -> None:
+        serve = self.settings.serve
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((serve.host, serve.port))
+            except OSError as error:
+                raise InvalidConfig(
+                    "serve.port", f"{serve.host}:{serve.port} is not free: {error.strerror}"
+                ) from None
+            port = probe.getsockname()[1]
+        self.settings = replace(self.settings, serve=replace(serve, port=port))
+
+    def _reap_leftovers(self, data: Path) -> None:
+        left = processes.of_data(data, besides=self.run_id)
+        if left:
+            self.say(f"ending {len(left)} processes that a killed server left behind")
+            processes.reap(left, REAP_PATIENCE_S)
+
+    def _start_ray(self, data: Path) -> None:
+        self.say("starting Ray")
+        os.environ[processes.RUN_ID] = self.run_id
+        os.environ[processes.DATA_DIR] = str(data)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        if os.environ["RAY_AUTH_MODE"] == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # of this run, written nowhere
+
+        import ray
+
+        self._started = True
+        ray.init(
+            address="local",
+            namespace="hermes",
+            num_cpus=1,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+
+    def _start_app(self, data: Path) -> None:
+        from ray import serve
+
+        from actors.distiller import APP
+        from actors.host import start_host
+        from actors.placement import build_seating
+        from serve_app.deployments import bind
+
+        self.say("starting the user hosts and the app")
+        actors = self.settings.actors
+        for seat in build_seating(actors.placement, actors.hosts).standing():
+            start_host(seat, document_of(self.settings), str(data))
+        logging.getLogger("ray.serve").setLevel(logging.ERROR)
+        serve.start(http_options={"host": self.settings.serve.host, "port": self.settings.serve.port})
+        serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/")
+
+    def stop(self) -> None:
+        """Put the users to sleep, stop Serve and Ray, and make sure that nothing is left. May be called twice."""
+        if self._started:
+            self._started = False
+            self.say("stopping")
+            self._stop_ray()
+            left = processes.wait_until_gone(self.run_id, REAP_PATIENCE_S)
+            processes.reap(left, REAP_PATIENCE_S)
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _stop_ray(self) -> None:
+        import ray
+        from ray import serve
+        from ray.exceptions import RayError
+
+        from actors.host import NAMESPACE
+
+        if not ray.is_initialized():
+            return
+        try:
+            stops: list[Any] = [ray.get_actor(name, NAMESPACE).stop.remote() for name in _host_names()]
+            if stops:
+                ray.wait(stops, num_returns=len(stops), timeout=REAP_PATIENCE_S)
+            serve.shutdown()  # type: ignore[no-untyped-call]
+        except (RayError, ValueError, RuntimeError) as error:
+            log.warning("an orderly stop was not possible: %s", type(error).__name__)
+        finally:
+            ray.shutdown()
+
+
+def _host_names() -> list[str]:
+    import ray
+
+    from actors.host import NAMESPACE
+
+    named = ray.util.list_named_actors(all_namespaces=True)
+    return [entry["name"] for entry in named if entry["namespace"] == NAMESPACE]

@@ -1,0 +1,1 @@
+"""The routes of API.md, a module for each of its chapters."""

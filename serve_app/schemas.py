@@ -1,0 +1,172 @@
+"""What comes in over HTTP, validated: every number that a client decides has a limit (API, ARCHITECTURE §7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
+
+from hermes_memory.core.confirmation import Choice
+from hermes_memory.core.ids import check_id
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Role
+from hermes_memory.errors import InvalidInput
+
+EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError, LookupError):
+        raise InvalidInput("timezone", "is not a known IANA time zone") from None
+    return value
+
+
+def _text_time(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise InvalidInput("time", "must be an RFC 3339 string with offset")
+    return value
+
+
+def _sane_time(value: datetime) -> datetime:
+    try:
+        sane = EARLIEST <= value <= LATEST
+    except OverflowError:
+        sane = False
+    if not sane:
+        raise InvalidInput("time", "lies outside the years 1900 to 2199")
+    return value
+
+
+def _id(field: str) -> AfterValidator:
+    return AfterValidator(lambda value: _as_value_error(value, field))
+
+
+def _as_value_error(value: str, field: str) -> str:
+    return check_id(value, field)
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise InvalidInput("text", "is blank")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_text_time), AfterValidator(_sane_time)]
+TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_zone)]
+SessionId = Annotated[str, StringConstraints(min_length=1, max_length=128), _id("session_id")]
+MessageId = Annotated[str, StringConstraints(min_length=1, max_length=128), _id("id")]
+Scene = Annotated[str, StringConstraints(min_length=1, max_length=64), _id("scene")]
+Statement = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS), AfterValidator(_not_blank)
+]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
+
+
+class Body(BaseModel):
+    """Base of all bodies: an unknown field is an error, so that a typo is not silently ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MessageIn(Body):
+    """One turn. ``id`` makes the request idempotent for this message; ``created_at`` is statement time."""
+
+    role: Role
+    content: str
+    id: MessageId | None = None
+    created_at: Time | None = None
+
+
+class MessagesIn(Body):
+    """Turns of one conversation, oldest first."""
+
+    session_id: SessionId
+    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=200)]
+    timezone: TimeZone | None = None
+    scene: Scene | None = None
+
+
+class RecallIn(Body):
+    """A query and where it is asked from."""
+
+    query: Annotated[str, AfterValidator(_not_blank)]
+    session_id: SessionId | None = None
+    scene: Scene | None = None
+    top_k: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
+    budget_chars: Annotated[int, Field(ge=200, le=100_000, strict=True)] | None = None
+    timezone: TimeZone | None = None
+    as_of: Time | None = None
+    include: list[Literal["memories", "profile", "ask"]] = ["memories", "profile", "ask"]
+
+
+class StatementIn(Body):
+    """A memory stated in a panel."""
+
+    content: Statement
+    session_id: SessionId | None = None
+    scope: Literal["session", "scene", "user"] | None = None
+
+
+class MemoryPatch(Body):
+    """What may be edited; a field left out stays."""
+
+    content: Statement | None = None
+    scope: Literal["session", "scene", "user"] | None = None
+    scene: Scene | None = None
+    valid_from: Time | None = None
+    valid_to: Time | None = None
+
+
+class ConfirmIn(Body):
+    """The panel's confirm; the session defaults to the panel's own."""
+
+    session_id: SessionId = "panel"
+
+
+class FreezeIn(Body):
+    """A reason for freezing by hand."""
+
+    reason: Reason = "frozen in the panel"
+
+
+class UnfreezeIn(Body):
+    """Reason and source dialog are mandatory (SPEC §5)."""
+
+    reason: Reason
+    source_session_id: SessionId
+
+
+class ChallengeAnswer(Body):
+    """The one-time code."""
+
+    answer: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+
+
+class ConfirmationAnswer(Body):
+    """The choice among the options of a confirmation request."""
+
+    choice: Choice
+
+
+class ConsentIn(Body):
+    """What the user agrees to; a field left out stays."""
+
+    sensitive: Annotated[bool, Field(strict=True)] | None = None
+    cohort: Annotated[bool, Field(strict=True)] | None = None
+
+
+class MaintainIn(Body):
+    """As of when the night's work is done."""
+
+    now: Time | None = None
