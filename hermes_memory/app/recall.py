@@ -124,9 +124,8 @@ def _shown(memory: Memory, always: bool, hit: Ranked | None) -> dict[str, Any]:
 
 def _slots(state: UserState, policy: Policy, hits: list[Ranked]) -> dict[str, Any]:
     """The profile slots that the hits and the always-on memories support."""
-    return profile_record(
-        build_profile([*(hit.memory for hit in hits), *state.always.values()], policy.dimensions)
-    )
+    supporting = {memory.id: memory for memory in (*(hit.memory for hit in hits), *state.always.values())}
+    return profile_record(build_profile(supporting.values(), policy.dimensions))
 
 
 def _question(state: UserState, wanted: Recall, now: datetime) -> dict[str, Any] | None:

@@ -43,8 +43,8 @@ def contradicts(candidate: Candidate, memory: Memory, dimensions: Dimensions) ->
         return candidate.polarity is not memory.polarity and (related or candidate.layer is memory.layer)
     if not related or Polarity.NEGATIVE in {candidate.polarity, memory.polarity}:
         return False
-    single = dimensions.single(candidate.dimension) and dimensions.single(memory.dimension)
-    return single or _exclusive(candidate, memory, dimensions)
+    same = candidate.dimension == memory.dimension and dimensions.single(memory.dimension)
+    return same or _exclusive(candidate, memory, dimensions)
 
 
 def _exclusive(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> bool:

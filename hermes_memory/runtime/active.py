@@ -14,12 +14,14 @@ from hermes_memory.app.commands import (
     EndIdleSessions,
     EraseUser,
     Export,
+    Ingest,
     ListAudit,
     MarkAsked,
     Recall,
 )
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.app.handlers import decide
+from hermes_memory.app.ingest import after_erasure
 from hermes_memory.app.recall import recall
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
@@ -115,7 +117,10 @@ class ActiveUser:
             self._waiting -= 1
 
     async def _run(self, command: Command, operation_id: str, actor: str, again: bool) -> Any:
-        if again and (known := await self.around.ledger.operation(self.key, operation_id)):
+        repeats = again or isinstance(command, Ingest)  # clients repeat messages, and an erased user may not revive
+        if repeats and (known := await self.around.ledger.operation(self.key, operation_id)):
+            if known.result is None and isinstance(command, Ingest):
+                return after_erasure(command)
             return known.result
         if isinstance(command, EraseUser):
             return await self._erase(operation_id)

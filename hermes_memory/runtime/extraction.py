@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.ids import digest
-from hermes_memory.core.model import Turn
+from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import HermesError
 from hermes_memory.runtime.active import ActiveUser
 
@@ -28,6 +28,7 @@ class BatchRules:
     chars: int
     delay_s: float
     context_turns: int
+    known: int
     attempts: int
     backoff_s: float
 
@@ -112,10 +113,17 @@ class Extraction:
     def _request(self, batch: list[Turn]) -> ExtractionRequest:
         first = batch[0]
         before = [t for t in self._user.state.window(first.session_id) if t.index < first.index]
-        live = self._user.state.live.values()
         return ExtractionRequest(
-            turns=tuple(batch), context=tuple(before[-self._rules.context_turns :]), known=tuple(live)
+            turns=tuple(batch), context=tuple(before[-self._rules.context_turns :]), known=self._touched(batch)
         )
+
+    def _touched(self, batch: list[Turn]) -> tuple[Memory, ...]:
+        """The memories that the turns may speak of, by their words: what the extractor can affirm."""
+        state, found = self._user.state, dict[str, Memory]()
+        for turn in batch:
+            scores = state.shelf.words.scores(self._user.around.policy.words(turn.content))
+            found |= {memory_id: state.live[memory_id] for memory_id, _ in scores.top(self._rules.known)}
+        return tuple(found.values())
 
     async def _failed(self, places: tuple[Place, ...], failure: Exception, attempt: int) -> None:
         parked = attempt >= self._rules.attempts

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory.app.commands import AnswerChallenge, Command, Edit, Ingest, RequestUnfreeze
 from hermes_memory.app.editing import Reading
+from hermes_memory.app.ingest import check_times
 from hermes_memory.app.state import UserState
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.ids import UserKey
@@ -28,7 +29,8 @@ async def prepare(key: UserKey, state: UserState, command: Command, around: Surr
 
 
 async def _ingest(key: UserKey, state: UserState, command: Ingest, around: Surroundings) -> Any:
-    """Bind the session, and find out which of the messages are known."""
+    """Bind the session, and find out which of the messages are known; what is invalid binds nothing."""
+    check_times(command, around.clock.now())
     await around.ledger.bind_session(key, command.session_id)
     ids = [message.id for message in command.messages if message.id is not None]
     return await around.ledger.seen_messages(key, command.session_id, ids) if ids else {}

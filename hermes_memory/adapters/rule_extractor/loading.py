@@ -126,11 +126,7 @@ def _keys(where: str, table: Mapping[str, Any], wanted: Iterable[str]) -> None:
 
 
 def _grammar(table: Mapping[str, Any]) -> Grammar:
-    _keys(
-        "grammar",
-        table,
-        ("lead", "adverb", "break", "tail", "strip", "not_object", "relation", "name", "note"),
-    )
+    _keys("grammar", table, _GRAMMAR)
     strip = table["strip"]
     return Grammar(
         lead=_either("grammar.lead", table["lead"]),

@@ -30,7 +30,12 @@ class Reading:
     negative: bool
     start: int
     end: int
-    listed: bool  # one of several objects of the same words
+    whole: Thing  # the object before it was split into atoms
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is one of several objects of the same words."""
+        return self.thing != self.whole and self.pattern.splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ class Matcher:
         for thing in things:
             dimension = dimension_of(mirror, thing, hit, row, self._rules.lexicon)
             yield Reading(
-                row, dimension, thing, subject, named, polarity, negative, hit.start(), hit.end(), len(things) > 1
+                row, dimension, thing, subject, named, polarity, negative, hit.start(), hit.end(), whole
             )
 
     def _object(self, mirror: str, hit: re.Match[str], row: Pattern) -> Thing | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hermes_memory.adapters.rule_extractor.data import Grammar, Lexicon, Pattern
 
 _JOINTS = re.compile(r"\s*(?:、|，|,|以及|和|与|及|跟|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE)
+_MASK = re.compile(r"\[[a-z]+\]")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ITEM_CJK = 7
 _MAX_ITEM_WORDS = 3
@@ -36,7 +37,7 @@ def clean(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
         end = start + hit.start()
     while start < end and mirror[start].isspace():
         start += 1
-    if start >= end or grammar.not_object.match(mirror[start:end]):
+    if start >= end or grammar.not_object.match(mirror[start:end]) or _MASK.search(mirror, start, end):
         return None
     return Thing(start, end, corrects)
 
@@ -62,7 +63,8 @@ def atoms(mirror: str, thing: Thing, pattern: Pattern, lexicon: Lexicon, grammar
     items.append((at, thing.end))
     things = [clean(mirror, start, end, grammar) for start, end in items if start < end]
     kept = [item for item in things if item is not None]
-    if len(kept) < max(2, len(items)) or not all(_short(mirror[item.start : item.end]) for item in kept):
+    attributive = "的" in mirror[items[-1][0] : items[-1][1]]  # "安静、不打扰人的服务" is one thing
+    if attributive or len(kept) < max(2, len(items)) or not all(_short(mirror[item.start : item.end]) for item in kept):
         return [thing]
     return [Thing(item.start, item.end, thing.corrects) for item in kept]
 

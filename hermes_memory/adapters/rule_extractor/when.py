@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -81,6 +81,12 @@ class Moment:
     end: int
     at: datetime
     timed: bool
+    weekly: bool = False  # a weekday without "next" or "last"
+    ahead: bool = False  # after the statement
+
+    def back(self, by: timedelta) -> Moment:
+        """The same, ``by`` earlier."""
+        return replace(self, at=self.at - by, ahead=False)
 
     @property
     def label(self) -> str:
@@ -103,14 +109,15 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
         return None
     here = said_at.astimezone(zone(timezone))
     try:
-        day = _RESOLVE[str(hit.lastgroup and _kind(hit))](hit, here)
+        day = _RESOLVE[_kind(hit)](hit, here)
         clock = _clock_near(text, hit, end)
         if clock is None:
-            midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
-            return Moment(hit.start(), hit.end(), midnight, False)
-        moment, stop = clock
-        at = day.replace(hour=moment.hour, minute=moment.minute, second=0, microsecond=0)
-        return Moment(hit.start(), max(hit.end(), stop), at, True)
+            stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
+        else:
+            at = day.replace(hour=clock[0].hour, minute=clock[0].minute, second=0, microsecond=0)
+            stop = max(hit.end(), clock[1])
+        weekly = bool(hit.group("zweek") or hit.group("eweek"))
+        return Moment(hit.start(), stop, at, clock is not None, weekly, at > here)
     except (ValueError, OverflowError):
         return None  # the thirty-first of June
 

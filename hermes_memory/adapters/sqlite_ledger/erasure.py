@@ -31,6 +31,8 @@ def erase(
     epoch: int,
     operation_id: str,
     at: datetime,
+    *,
+    outbox: bool = True,
 ) -> ErasureReceipt:
     """Remove the user's rows and leave the tombstone; the caller scrubs the files."""
     now = standing(conn, key)
@@ -45,7 +47,8 @@ def erase(
     counts["profile_slots"] = _profile_slots(now)
     _write_tombstone(conn, key, now, epoch)
     conn.execute("DELETE FROM outbox WHERE name = ?", (str(key),))
-    conn.execute("INSERT INTO outbox (name, op, memory_id) VALUES (?, 'drop', '')", (str(key),))
+    if outbox:
+        conn.execute("INSERT INTO outbox (name, op, memory_id) VALUES (?, 'drop', '')", (str(key),))
     mark_due(conn)
     receipt = _receipt(counts, _remaining(conn, key, now.uid), now.version + 1)
     conn.execute(

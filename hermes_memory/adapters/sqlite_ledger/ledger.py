@@ -38,11 +38,19 @@ class SqliteLedger:
         path: The database file; its folder must exist. ``-wal`` and ``-shm`` files appear beside it.
         synchronous: FULL survives a loss of power; NORMAL may then lose the newest commits, never more.
         busy_timeout_s: How long to wait for another process's write before LedgerUnavailable.
+        outbox: Whether somebody feeds a long-term index from the outbox; without one nothing is put there, or
+            it would grow for ever and go on naming the erased.
     """
 
     def __init__(
-        self, path: str | Path, *, synchronous: store.Synchronous = "FULL", busy_timeout_s: float = 5.0
+        self,
+        path: str | Path,
+        *,
+        synchronous: store.Synchronous = "FULL",
+        busy_timeout_s: float = 5.0,
+        outbox: bool = True,
     ) -> None:
+        self._outbox = outbox
         self._connect = partial(store.connect, Path(path), synchronous, busy_timeout_s)
         self._dimension = 0
         self._writer: Writer | None = None
@@ -120,6 +128,7 @@ class SqliteLedger:
 
     async def commit(self, commit: Commit) -> Receipt:
         """See ``Ledger.commit``. What it deletes or rewrites is overwritten; the next sweep rewrites the file."""
+        commit = commit if self._outbox else dataclasses.replace(commit, outbox=())
         if commit.deleted or commit.rewritten:
             receipt, _ = await self._write_scrubbed(Scrub.LOG, commits.apply, commit, self._dimension)
             return receipt
@@ -139,7 +148,13 @@ class SqliteLedger:
     ) -> ErasureReceipt:
         """See ``Ledger.erase``. Rewrites the file; while that is held up, one thing counts as remaining."""
         receipt, clean = await self._write_scrubbed(
-            Scrub.FILE, erasure.erase, key, expected_version, epoch, operation_id, at
+            Scrub.FILE,
+            partial(erasure.erase, outbox=self._outbox),
+            key,
+            expected_version,
+            epoch,
+            operation_id,
+            at,
         )
         return receipt if clean else dataclasses.replace(receipt, remaining=receipt.remaining + 1)
 

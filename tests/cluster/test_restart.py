@@ -1,0 +1,77 @@
+"""A server that is killed loses nothing acknowledged, and the next one starts on the same data."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.harness import ServerProcess, records, say
+
+READY_LIMIT_S = 40.0
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data")
+    assert server.start() < READY_LIMIT_S
+    with server.client() as http:
+        say(http, "ana", "I'm allergic to peanuts.", "s1")
+        pending = http.post(
+            "/v1/users/ana/messages",
+            json={"session_id": "s1", "messages": [{"id": "late", "role": "user", "content": "I live in Porto."}]},
+        )
+        assert pending.status_code == 202
+    _second_server_is_refused(server)
+
+    server.kill()  # the driver alone: Ray's processes are orphans for a while
+    assert server.start() < READY_LIMIT_S
+    with server.client() as http:
+        job = pending.json()["job_id"]
+        _wait_done(http, job)
+        contents = " ".join(memory["content"] for memory in records(http, "ana"))
+        assert "peanuts" in contents
+        assert "Porto" in contents, "a turn that was acknowledged but not yet read when the server died"
+        os.kill(server.host_pids()[0], signal.SIGKILL)
+        os.kill(server.host_pids()[-1], signal.SIGKILL)
+        assert "peanuts" in " ".join(memory["content"] for memory in records(http, "ana"))
+        say(http, "ana", "I play the cello.", "s2")
+
+    server.kill_group()
+    assert server.start() < READY_LIMIT_S
+    with server.client() as http:
+        contents = " ".join(memory["content"] for memory in records(http, "ana"))
+        assert "peanuts" in contents
+        assert "cello" in contents
+    assert server.stop() == 0
+    assert _gone(server), "processes are left after a clean stop"
+
+
+def _second_server_is_refused(first: ServerProcess) -> None:
+    second = ServerProcess(first.data)
+    process = second.spawn()
+    assert process.wait(30) == 2
+    log = second.log.read_text(encoding="utf-8")
+    assert "in use" in log
+    assert "Traceback" not in log
+
+
+def _wait_done(http: object, job_id: str) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        answer = http.get(f"/v1/jobs/{job_id}")  # type: ignore[attr-defined]
+        if answer.json()["status"] == "done":
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"the job of before the crash is still {answer.json()}")
+
+
+def _gone(server: ServerProcess) -> bool:
+    deadline = time.monotonic() + 10
+    while server.family() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return not server.family()

@@ -1,0 +1,62 @@
+"""The HTTP app over user actors in this process: all routes and gates, no Ray. Also a script for quick trials:
+
+    python -m tests.runtime.local_app DATA PORT
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.config import Settings, load_settings
+from hermes_memory.runtime.local import LocalUsers
+from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, build_policy
+from serve_app.api import create_app
+from serve_app.services import Services
+
+WITHOUT_MODEL: dict[str, Any] = {"embedder": {"kind": "hash", "calibration": "hash"}, "ledger": {"synchronous": "NORMAL"}}
+
+
+def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
+    """The app with everything behind it in this process; ``data`` must exist."""
+    chosen = settings or load_settings(None, WITHOUT_MODEL)
+
+    @asynccontextmanager
+    async def open_services() -> AsyncIterator[Services]:
+        embedder = build_embedder(chosen)
+        host = build_host("local", chosen, data, build_distiller(chosen, embedder), embedder.info)
+        await host.start()
+        ledger = build_ledger(chosen, data)
+        await ledger.open(embedder.info)
+
+        async def ping() -> dict[str, Any]:
+            await ledger.ping()
+            return {}
+
+        try:
+            yield Services(
+                users=LocalUsers(host),
+                ledger=ledger,
+                embedder=embedder,
+                policy=build_policy(chosen),
+                settings=chosen,
+                metrics=PrometheusMetrics(),
+                probes={"ledger": ping},
+            )
+        finally:
+            await ledger.close()
+            await host.stop()
+
+    return create_app(open_services, chosen.api)
+
+
+if __name__ == "__main__":
+    import uvicorn
+
+    uvicorn.run(local_app(Path(sys.argv[1]), load_settings()), port=int(sys.argv[2]), log_level="warning")
