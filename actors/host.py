@@ -18,6 +18,7 @@ from ray.actor import ActorHandle
 
 from actors.distiller import ServeDistiller
 from actors.placement import Seat, build_seating, owns
+from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
@@ -35,12 +36,14 @@ class UserActorHost:
         settings = settings_of(document)
         seating = build_seating(settings.actors.placement, settings.actors.hosts)
         profile = build_profile(settings)
+        self._metrics = PrometheusMetrics()
         self._host = build_host(
             seat.name,
             settings,
             Path(data),
             ServeDistiller(settings.actors.deadline_s),
             EmbedderInfo(profile.model, profile.dimension),
+            metrics=self._metrics,
             owns=partial(owns, seating, seat.name),
         )
         self._starting: asyncio.Task[None] | None = None
@@ -75,6 +78,10 @@ class UserActorHost:
         """Counts for operators, with the process id."""
         await self.start()
         return {"pid": os.getpid(), **self._host.stats()}
+
+    async def metrics(self) -> bytes:
+        """What this host has counted, in Prometheus' text format."""
+        return self._metrics.render()
 
     async def stop(self) -> None:
         """Put everyone to sleep before the actor ends."""

@@ -84,6 +84,15 @@ class RayUsers:
             for seat in seats
         ]
 
+    async def metrics(self) -> dict[str, bytes]:
+        """The metrics of every standing host, in Prometheus' text format, by the host's name."""
+        seats = self._seating.standing()
+        texts = [
+            await self._persist_at(seat, lambda actor: actor.metrics.remote(), self._call_timeout_s)
+            for seat in seats
+        ]
+        return {seat.name: text for seat, text in zip(seats, texts, strict=True)}
+
     async def _persist(self, key: UserKey, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
         return await self._persist_at(self._seating.seat_of(key), call, timeout_s)
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from hermes_memory.client import HermesClient
 from hermes_memory.errors import DataInUse
 
 
@@ -71,6 +70,8 @@ def opened(data: Path, config: Path | None, url: str | None, key: str | None) ->
         HeldByAServer: the directory is in use and no ``url`` is given.
     """
     if url:
+        from hermes_memory.client import HermesClient
+
         with HermesClient(url, key=key) as client:
             yield client
         return

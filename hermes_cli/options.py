@@ -11,9 +11,7 @@ import typer
 
 Data = Annotated[
     Path,
-    typer.Option(
-        envvar="HERMES_DATA_DIR", help="The data directory.", file_okay=False, show_default="./data"
-    ),
+    typer.Option(envvar="HERMES_DATA_DIR", help="The data directory.", file_okay=False),
 ]
 Config = Annotated[
     Path | None, typer.Option(help="A TOML file of overrides of the defaults.", dir_okay=False)

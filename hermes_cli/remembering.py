@@ -12,6 +12,7 @@ from hermes_cli.console import fail, readable, show_json, stdout
 from hermes_cli.opening import opened
 from hermes_cli.options import Config, Data, Json, Key, Scene, Session, Url, User, Zone, moment
 from hermes_cli.showing import block, changes_table, hits_table, parts_line
+from hermes_memory.core.ids import check_id, digest
 
 FAILED = 1
 
@@ -19,7 +20,9 @@ FAILED = 1
 def remember(
     user: User,
     text: Annotated[str, typer.Argument(help="What the user says.")],
-    session: Annotated[str, typer.Option(help="The conversation it is said in.")] = "default",
+    session: Annotated[
+        str | None, typer.Option(help="The conversation it is said in.", show_default="the user's own")
+    ] = None,
     scene: Scene = None,
     said_at: Annotated[str | None, typer.Option(help="When it was said (ISO 8601); now if left out.")] = None,
     timezone: Zone = None,
@@ -36,7 +39,7 @@ def remember(
     said = moment(said_at, "--said-at", timezone)
     with opened(data, config, url, key) as store:
         job = store.remember(
-            user, readable(text), session=session, message_id=message_id, said_at=said, timezone=timezone, scene=scene
+            user, readable(text), session=session or own_session(user), message_id=message_id, said_at=said, timezone=timezone, scene=scene
         )  # fmt: skip
         wanted = {change["memory_id"] for change in job.get("changes", ())} - {None}
         kept = {} if json or not wanted else {record["id"]: record for record in store.memories(user)}
@@ -55,6 +58,11 @@ def remember(
         stdout().print("Nothing in it is kept.")
     if failed:
         raise typer.Exit(FAILED)
+
+
+def own_session(user: str) -> str:
+    """A session for what a user says outside any; a session belongs to one user, so no two may share it."""
+    return f"cli-{digest(check_id(user, 'user'))}"
 
 
 def recall(
@@ -95,6 +103,6 @@ def recall(
     if hits:
         console.print(hits_table(hits))
     if hits and hits[0]["score"] is not None:
-        console.print(parts_line(hits[0]))
+        console.print(parts_line(hits[0]), soft_wrap=True)
     if answer["ask"]:
         console.print(Text(f"to ask the user: {answer['ask']['question']}", "yellow"))

@@ -18,7 +18,6 @@ from rich.text import Text
 
 from hermes_cli.console import stdout
 from hermes_cli.options import Config, Data
-from hermes_memory.config import load_settings
 
 READY = "Hermes Memory answers at"
 
@@ -34,6 +33,8 @@ def serve(
     config: Config = None,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM."""
+    from hermes_memory.config import load_settings
+
     given = {"port": port, "host": host}
     wanted = {name: value for name, value in given.items() if value is not None}
     settings = load_settings(config, {"serve": wanted} if wanted else {})
@@ -54,12 +55,15 @@ def serve(
             signals.started()
             steps.ready(server.url)
             signals.wanted.wait()
-        except _Stopped:
-            pass
+        except BaseException:
+            # A signal in the middle of a step comes out of Ray's compiled parts as anything.
+            if not signals.wanted.is_set():
+                raise
         finally:
             signals.started()  # whatever comes from now on, the stop runs to its end
             server.stop()
-            steps.done()
+            if signals.wanted.is_set():
+                steps.done()
 
 
 class _Stopped(BaseException):
@@ -74,9 +78,10 @@ class _Signals:
         self._starting = True
 
     def install(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
-                signal.signal(number, self._handle)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup stays nohup
+            signal.signal(signal.SIGHUP, self._handle)
 
     def started(self) -> None:
         self.install()

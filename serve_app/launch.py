@@ -57,8 +57,8 @@ class Server:
         self._lock = DataLock(data)
         self._lock.acquire({"what": "hermes serve", "run": self.run_id})
         try:
+            self._reap_leftovers(data)  # first: an orphaned proxy may still hold the port
             self._take_port()
-            self._reap_leftovers(data)
             self._start_ray(data)
             self._start_app(data)
         except BaseException:
@@ -99,7 +99,7 @@ class Server:
         ray.init(
             address="local",
             namespace="hermes",
-            num_cpus=1,
+            num_cpus=6,
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,
             log_to_driver=False,

@@ -12,14 +12,24 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from hermes_memory import errors
 
 log = logging.getLogger(__name__)
 
+
+class TooLarge(errors.InvalidInput):
+    """A body or a message is over its limit."""
+
+    code = "too_large"
+
+
 STATUS: Mapping[type[errors.HermesError], int] = {
+    errors.HermesError: 500,
     errors.InvalidInput: 422,
     errors.InvalidId: 422,
+    TooLarge: 413,
     errors.InvalidConfig: 500,
     errors.NotFound: 404,
     errors.SessionOwned: 409,
@@ -43,19 +53,40 @@ STATUS: Mapping[type[errors.HermesError], int] = {
     errors.EmbedderMismatch: 503,
 }
 
-_HTTP_CODES = {
-    400: "bad_request", 404: "no_such_route", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type",
-}  # fmt: skip
+MEDIA_TYPE = "application/problem+json"
 
+HTTP_PROBLEMS: Mapping[int, tuple[str, str]] = {
+    400: ("invalid_json", "the body is not JSON that can be read"),
+    404: ("no_such_route", "there is nothing at this path"),
+    405: ("method_not_allowed", "this path does not take this method"),
+    415: ("unsupported_media_type", "the body must come as application/json"),
+}
 
-class TooLarge(errors.InvalidInput):
-    """A body or a message is over its limit."""
+PROBLEM_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "description": "An error (RFC 9457) with a code to act on and an id to ask about.",
+    "required": ["type", "title", "status", "detail", "code", "retryable", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": {"type": "string"},
+        "code": {"type": "string", "pattern": "^[a-z]+(_[a-z]+)*$"},
+        "retryable": {"type": "boolean"},
+        "request_id": {"type": "string"},
+    },
+    "additionalProperties": False,
+}
 
-    code = "too_large"
+_CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request cannot be carried out; nothing was changed.", "content": _CONTENT},
+    "5XX": {"description": "The service failed; `retryable` says whether to try again.", "content": _CONTENT},
+}
 
 
 def problem(
-    request: Request,
+    scope: Scope,
     status: int,
     code: str,
     detail: str,
@@ -71,16 +102,30 @@ def problem(
         "detail": detail,
         "code": code,
         "retryable": retryable,
-        "request_id": request_id(request),
+        "request_id": request_id(scope),
     }
-    return JSONResponse(body, status, headers, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type=MEDIA_TYPE)
 
 
-def request_id(request: Request) -> str:
-    """One id for each request, made at the first use."""
-    if not hasattr(request.state, "request_id"):
-        request.state.request_id = f"req_{uuid.uuid4().hex[:16]}"
-    return str(request.state.request_id)
+def request_id(scope: Scope) -> str:
+    """One id for each request, made at the first use; every answer carries it as ``X-Request-Id``."""
+    state: dict[str, Any] = scope.setdefault("state", {})
+    found: str = state.setdefault("request_id", f"req_{uuid.uuid4().hex[:16]}")
+    return found
+
+
+def of_error(scope: Scope, error: errors.HermesError) -> JSONResponse:
+    """A domain error as a problem."""
+    headers = {}
+    if isinstance(error, errors.Overloaded):
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    status = status_of(type(error))
+    return problem(scope, status, error.code, error.detail, retryable=error.retryable, headers=headers)
+
+
+def status_of(kind: type[errors.HermesError]) -> int:
+    """The status of a kind of error: its own, or that of the nearest kind above it."""
+    return next(STATUS[above] for above in kind.__mro__ if above in STATUS)
 
 
 def install(app: FastAPI) -> None:
@@ -93,15 +138,7 @@ def install(app: FastAPI) -> None:
 
 async def _domain(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.HermesError)  # noqa: S101  # the handler is registered for this class
-    headers = {}
-    if isinstance(error, errors.Overloaded):
-        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
-    status = (
-        413
-        if isinstance(error, TooLarge)
-        else next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-    )
-    return problem(request, status, error.code, error.detail, retryable=error.retryable, headers=headers)
+    return of_error(request.scope, error)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:
@@ -109,22 +146,12 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return problem(request, 400, "invalid_json", "the body is not valid JSON")
+        return _plain_problem(request, 400)
+    if tuple(first["loc"]) == ("body",) and isinstance(first.get("input"), bytes):
+        return _plain_problem(request, 415)  # FastAPI reads only what is announced as JSON
     where = ".".join(_plain(part) for part in first["loc"])
-    code = "invalid_id" if _is_id(first) else "invalid_input"
-    return problem(request, 422, code, f"{where}: {_message(first)}")
-
-
-def _is_id(first: Mapping[str, Any]) -> bool:
-    cause = (first.get("ctx") or {}).get("error")
-    return isinstance(cause, errors.InvalidId)
-
-
-def _message(first: Mapping[str, Any]) -> str:
-    cause = (first.get("ctx") or {}).get("error")
-    if isinstance(cause, errors.InvalidInput):
-        return cause.problem
-    return str(first["msg"]).encode("utf-8", "replace").decode("utf-8")
+    code = errors.InvalidId.code if first["type"] == errors.InvalidId.code else errors.InvalidInput.code
+    return problem(request.scope, 422, code, f"{where}: {first['msg']}")
 
 
 def _plain(part: object) -> str:
@@ -139,16 +166,15 @@ def _plain(part: object) -> str:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
-    code = _HTTP_CODES.get(error.status_code, "http_error")
-    return problem(
-        request,
-        error.status_code,
-        code,
-        HTTPStatus(error.status_code).phrase,
-        headers=dict(error.headers or {}),
-    )
+    return _plain_problem(request, error.status_code, dict(error.headers or {}))
+
+
+def _plain_problem(request: Request, status: int, headers: dict[str, str] | None = None) -> JSONResponse:
+    code, detail = HTTP_PROBLEMS.get(status, ("http_error", HTTPStatus(status).phrase))
+    return problem(request.scope, status, code, detail, headers=headers)
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    log.error("unexpected %s in request %s", type(error).__name__, request_id(request), exc_info=error)
-    return problem(request, 500, "internal", "an unexpected error; ask with the request id", retryable=False)
+    name = request_id(request.scope)
+    log.error("unexpected %s in request %s", type(error).__name__, name, exc_info=error)
+    return problem(request.scope, 500, "internal", "an unexpected error; ask with the request id")

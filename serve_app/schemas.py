@@ -15,11 +15,12 @@ from pydantic import (
     Field,
     StringConstraints,
 )
+from pydantic_core import PydanticCustomError
 
 from hermes_memory.core.confirmation import Choice
-from hermes_memory.core.ids import check_id
+from hermes_memory.core.ids import MAX_ID_CHARS, check_id
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Role
-from hermes_memory.errors import InvalidInput
+from hermes_memory.errors import InvalidId, InvalidInput
 
 EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -28,13 +29,13 @@ def _zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ValueError, OSError, LookupError):
-        raise InvalidInput("timezone", "is not a known IANA time zone") from None
+        raise _wrong("is not a known IANA time zone") from None
     return value
 
 
 def _text_time(value: Any) -> Any:
     if not isinstance(value, str):
-        raise InvalidInput("time", "must be an RFC 3339 string with offset")
+        raise _wrong("must be an RFC 3339 string with offset")
     return value
 
 
@@ -44,29 +45,37 @@ def _sane_time(value: datetime) -> datetime:
     except OverflowError:
         sane = False
     if not sane:
-        raise InvalidInput("time", "lies outside the years 1900 to 2199")
+        raise _wrong("lies outside the years 1900 to 2199")
     return value
 
 
-def _id(field: str) -> AfterValidator:
-    return AfterValidator(lambda value: _as_value_error(value, field))
+def _id(value: str) -> str:
+    try:
+        return check_id(value, "id")
+    except InvalidId as error:
+        raise _wrong(error.problem, error.code) from None
 
 
-def _as_value_error(value: str, field: str) -> str:
-    return check_id(value, field)
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: white space, controls, zero-width characters."""
+    return not any(char.isprintable() and not char.isspace() for char in text)
 
 
 def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise InvalidInput("text", "is blank")
+    if is_blank(value):
+        raise _wrong("is blank")
     return value
+
+
+def _wrong(problem: str, code: str = InvalidInput.code) -> PydanticCustomError:
+    """What a validator raises, so that the answer says where it was."""
+    return PydanticCustomError(code, problem)
 
 
 Time = Annotated[AwareDatetime, BeforeValidator(_text_time), AfterValidator(_sane_time)]
 TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_zone)]
-SessionId = Annotated[str, StringConstraints(min_length=1, max_length=128), _id("session_id")]
-MessageId = Annotated[str, StringConstraints(min_length=1, max_length=128), _id("id")]
-Scene = Annotated[str, StringConstraints(min_length=1, max_length=64), _id("scene")]
+Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_ID_CHARS})]
+Scene = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_id)]
 Statement = Annotated[
     str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS), AfterValidator(_not_blank)
 ]
@@ -84,14 +93,14 @@ class MessageIn(Body):
 
     role: Role
     content: str
-    id: MessageId | None = None
+    id: Id | None = None
     created_at: Time | None = None
 
 
 class MessagesIn(Body):
     """Turns of one conversation, oldest first."""
 
-    session_id: SessionId
+    session_id: Id
     messages: Annotated[list[MessageIn], Field(min_length=1, max_length=200)]
     timezone: TimeZone | None = None
     scene: Scene | None = None
@@ -101,20 +110,24 @@ class RecallIn(Body):
     """A query and where it is asked from."""
 
     query: Annotated[str, AfterValidator(_not_blank)]
-    session_id: SessionId | None = None
+    session_id: Id | None = None
     scene: Scene | None = None
     top_k: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
     budget_chars: Annotated[int, Field(ge=200, le=100_000, strict=True)] | None = None
     timezone: TimeZone | None = None
     as_of: Time | None = None
-    include: list[Literal["memories", "profile", "ask"]] = ["memories", "profile", "ask"]
+    include: Annotated[list[Literal["memories", "profile", "ask"]], Field(max_length=3)] = [
+        "memories",
+        "profile",
+        "ask",
+    ]
 
 
 class StatementIn(Body):
     """A memory stated in a panel."""
 
     content: Statement
-    session_id: SessionId | None = None
+    session_id: Id | None = None
     scope: Literal["session", "scene", "user"] | None = None
 
 
@@ -131,7 +144,7 @@ class MemoryPatch(Body):
 class ConfirmIn(Body):
     """The panel's confirm; the session defaults to the panel's own."""
 
-    session_id: SessionId = "panel"
+    session_id: Id = "panel"
 
 
 class FreezeIn(Body):
@@ -144,7 +157,7 @@ class UnfreezeIn(Body):
     """Reason and source dialog are mandatory (SPEC §5)."""
 
     reason: Reason
-    source_session_id: SessionId
+    source_session_id: Id
 
 
 class ChallengeAnswer(Body):

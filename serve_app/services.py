@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 from fastapi import Depends, Path, Request
 
@@ -12,18 +13,26 @@ from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.users import Users
 from hermes_memory.config import Settings
-from hermes_memory.core.ids import UserKey, check_id
+from hermes_memory.core.ids import MAX_ID_CHARS, UserKey, check_id
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.ports.ledger import Ledger
 
 DEFAULT_NAMESPACE = "default"
 
 Probe = Callable[[], Awaitable[dict[str, Any]]]
+Scrape = Callable[[], Awaitable[dict[str, bytes]]]
+
+
+async def _nobody() -> dict[str, bytes]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything behind the routes; ``probes`` name what readiness depends on."""
+    """Everything behind the routes; ``probes`` name what readiness depends on.
+
+    ``scrape`` gives the metrics of the other processes by name.
+    """
 
     users: Users
     ledger: Ledger
@@ -32,6 +41,7 @@ class Services:
     settings: Settings
     metrics: PrometheusMetrics
     probes: dict[str, Probe]
+    scrape: Scrape = _nobody
 
 
 def services(request: Request) -> Services:
@@ -45,22 +55,49 @@ def namespace() -> str:
     return DEFAULT_NAMESPACE
 
 
-def user_key(user: Annotated[str, Path()], space: Annotated[str, Depends(namespace)]) -> UserKey:
+def path_id(quoted: str, field: str) -> str:
+    """An id from the path, where it is percent-encoded (``limits.QuotedPath``), decoded and checked."""
+    return check_id(unquote(quoted), field)
+
+
+def _in_path() -> Any:
+    return Path(json_schema_extra={"minLength": 1, "maxLength": MAX_ID_CHARS})
+
+
+def user_key(user: Annotated[str, _in_path()], space: Annotated[str, Depends(namespace)]) -> UserKey:
     """The user named in the path, checked."""
-    return UserKey(space, check_id(user, "user"))
+    return UserKey(space, path_id(user, "user"))
 
 
-def session_id(session: Annotated[str, Path()]) -> str:
+def session_id(session: Annotated[str, _in_path()]) -> str:
     """The session named in the path, checked."""
-    return check_id(session, "session")
+    return path_id(session, "session")
 
 
-def memory_id(memory: Annotated[str, Path()]) -> str:
+def memory_id(memory: Annotated[str, _in_path()]) -> str:
     """The memory named in the path, checked."""
-    return check_id(memory, "memory")
+    return path_id(memory, "memory")
+
+
+def job_id(job: Annotated[str, _in_path()]) -> str:
+    """The job named in the path, checked."""
+    return path_id(job, "job")
+
+
+def challenge_id(challenge: Annotated[str, _in_path()]) -> str:
+    """The unfreeze challenge named in the path, checked."""
+    return path_id(challenge, "challenge")
+
+
+def confirmation_id(confirmation: Annotated[str, _in_path()]) -> str:
+    """The confirmation request named in the path, checked."""
+    return path_id(confirmation, "confirmation")
 
 
 Services_ = Annotated[Services, Depends(services)]
 User = Annotated[UserKey, Depends(user_key)]
 SessionPath = Annotated[str, Depends(session_id)]
 MemoryPath = Annotated[str, Depends(memory_id)]
+JobPath = Annotated[str, Depends(job_id)]
+ChallengePath = Annotated[str, Depends(challenge_id)]
+ConfirmationPath = Annotated[str, Depends(confirmation_id)]

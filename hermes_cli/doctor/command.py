@@ -11,38 +11,39 @@ import typer
 from rich.text import Text
 
 from hermes_cli.console import show_json, stdout
-from hermes_cli.doctor import installed, place
 from hermes_cli.doctor.findings import Finding, Level
 from hermes_cli.options import Config, Data, Json
 from hermes_cli.showing import table
 from hermes_memory import __version__
-from hermes_memory.config import load_settings
 from hermes_memory.errors import InvalidConfig
 
-EXIT_MISSING = 1
+EXIT_PROBLEM = 1
 
-MARKS = {Level.OK: ("ok", "green"), Level.NOTE: ("note", "yellow"), Level.MISSING: ("MISSING", "bold red")}
+MARKS = {Level.OK: ("ok", "green"), Level.NOTE: ("note", "yellow"), Level.PROBLEM: ("PROBLEM", "bold red")}
 
 
 def doctor(data: Data = Path("./data"), config: Config = None, json: Json = False) -> None:
     """Show what is installed, what would run where, and whether the data directory can be used."""
     findings = examine(data, config)
-    healthy = all(finding.level is not Level.MISSING for finding in findings)
+    healthy = all(finding.level is not Level.PROBLEM for finding in findings)
     if json:
         show_json(report(findings, healthy))
     else:
         _show(findings, healthy)
     if not healthy:
-        raise typer.Exit(EXIT_MISSING)
+        raise typer.Exit(EXIT_PROBLEM)
 
 
 def examine(data: Path, config: Path | None) -> list[Finding]:
     """Every finding; with a configuration that does not hold together, those that need none."""
+    from hermes_cli.doctor import installed, place  # numpy and the ledger, which other commands do without
+    from hermes_memory.config import load_settings
+
     packages = installed.look_at_packages()
     try:
         settings = load_settings(config)
     except InvalidConfig as error:
-        return [*packages, Finding("would run", "configuration", Level.MISSING, error.detail)]
+        return [*packages, Finding("would run", "configuration", Level.PROBLEM, error.detail)]
     return [
         *packages,
         installed.look_at_embedder(settings),
@@ -68,6 +69,8 @@ def _show(findings: list[Finding], healthy: bool) -> None:
             shown.add_row(Text(mark, style), finding.name, Text(finding.detail))
         console.print(shown)
     verdict = (
-        ("Everything that is needed is there.", "green") if healthy else ("Something is missing.", "bold red")
+        ("Everything that is needed is there.", "green")
+        if healthy
+        else ("Something that is needed is missing or cannot be used.", "bold red")
     )
     console.print(Text(*verdict))

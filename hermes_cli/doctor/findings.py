@@ -7,11 +7,11 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How good a finding is; only MISSING makes the command fail."""
+    """How good a finding is; only a PROBLEM makes the command fail."""
 
     OK = "ok"
     NOTE = "note"
-    MISSING = "missing"
+    PROBLEM = "problem"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from hermes_cli.doctor.findings import Finding, Level
 from hermes_memory.config import Settings
 from hermes_memory.errors import HermesError
+from hermes_memory.ports.embedder import Embedder, Vector
 
 PART = "installed"
 PYTHON = ((3, 11), (3, 14))
@@ -28,12 +29,12 @@ def look_at_packages() -> list[Finding]:
 def _python() -> Finding:
     good = PYTHON[0] <= sys.version_info[:2] < PYTHON[1]
     detail = ".".join(map(str, sys.version_info[:3])) + ("" if good else "; 3.11 to 3.13 is needed")
-    return Finding(PART, "python", Level.OK if good else Level.MISSING, detail)
+    return Finding(PART, "python", Level.OK if good else Level.PROBLEM, detail)
 
 
 def _needed(name: str) -> Finding:
     version = _version(name)
-    return Finding(PART, name, Level.OK if version else Level.MISSING, version or "not installed")
+    return Finding(PART, name, Level.OK if version else Level.PROBLEM, version or "not installed")
 
 
 def _extra(name: str, distribution: str) -> Finding:
@@ -63,9 +64,9 @@ def look_at_embedder(settings: Settings) -> Finding:
         vector = asyncio.run(_embed(embedder, "晚饭吃什么"))
         took_ms = (time.perf_counter() - loaded) * 1000
     except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:
-        return Finding(PART, "embedder", Level.MISSING, f"{kind} does not work: {error}")
+        return Finding(PART, "embedder", Level.PROBLEM, f"{kind} does not work: {error}")
     if vector.shape != (embedder.info.dimension,) or not np.isfinite(vector).all():
-        return Finding(PART, "embedder", Level.MISSING, f"{kind} gives vectors that cannot be used")
+        return Finding(PART, "embedder", Level.PROBLEM, f"{kind} gives vectors that cannot be used")
     load_ms = (loaded - began) * 1000
     detail = (
         f"{embedder.info}: a query in {took_ms:.0f} ms, loaded in {load_ms:.0f} ms, {os.cpu_count()} cores"
@@ -73,8 +74,6 @@ def look_at_embedder(settings: Settings) -> Finding:
     return Finding(PART, "embedder", Level.OK, detail)
 
 
-async def _embed(embedder: object, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    from hermes_memory.ports.embedder import Embedder
-
-    asked: Embedder = embedder  # type: ignore[assignment]
-    return (await asked.queries([text]))[0]
+async def _embed(embedder: Embedder, text: str) -> Vector:
+    vector: Vector = (await embedder.queries([text]))[0]
+    return vector

@@ -44,9 +44,9 @@ def look_at_data(settings: Settings, data: Path) -> list[Finding]:
         parent = next(above for above in data.resolve().parents if above.exists())
         good = os.access(parent, os.W_OK | os.X_OK)
         detail = f"{data} does not exist yet" + ("" if good else f", and {parent} is not writable")
-        return [Finding(part, "directory", Level.OK if good else Level.MISSING, detail)]
+        return [Finding(part, "directory", Level.OK if good else Level.PROBLEM, detail)]
     if not (data.is_dir() and os.access(data, os.R_OK | os.W_OK | os.X_OK)):
-        return [Finding(part, "directory", Level.MISSING, f"{data} is not a directory that can be written")]
+        return [Finding(part, "directory", Level.PROBLEM, f"{data} is not a directory that can be written")]
     found = [Finding(part, "directory", Level.OK, str(data)), _holder(data)]
     database = data / DATABASE
     if not database.exists():
@@ -67,7 +67,7 @@ def _holder(data: Path) -> Finding:
     except FileNotFoundError:
         return free
     except OSError as error:
-        return Finding("data", "lock", Level.MISSING, f"cannot be read: {error.strerror}")
+        return Finding("data", "lock", Level.PROBLEM, f"cannot be read: {error.strerror}")
     return free
 
 
@@ -87,16 +87,16 @@ def _ledger(database: Path, settings: Settings) -> Finding:
             owner = int(conn.execute("PRAGMA application_id").fetchone()[0])
             facts = dict(conn.execute("SELECT name, value FROM meta")) if owner == APPLICATION_ID else {}
     except sqlite3.Error as error:
-        return Finding("data", "ledger", Level.MISSING, f"{database} cannot be read: {error}")
+        return Finding("data", "ledger", Level.PROBLEM, f"{database} cannot be read: {error}")
     about = f"{megabytes(size)}, schema {schema}, embedded with {facts.get('embedder')}"
     if owner != APPLICATION_ID:
-        return Finding("data", "ledger", Level.MISSING, f"{database} is another program's database")
+        return Finding("data", "ledger", Level.PROBLEM, f"{database} is another program's database")
     if schema > SCHEMA_VERSION:
         detail = f"{about}; this release reads up to schema {SCHEMA_VERSION}"
-        return Finding("data", "ledger", Level.MISSING, detail)
+        return Finding("data", "ledger", Level.PROBLEM, detail)
     if facts.get("embedder") != settings.embedder.kind:
         detail = f"{about}; the configuration names {settings.embedder.kind}"
-        return Finding("data", "ledger", Level.MISSING, detail)
+        return Finding("data", "ledger", Level.PROBLEM, detail)
     return Finding("data", "ledger", Level.OK, about)
 
 

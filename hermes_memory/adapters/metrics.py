@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 PREFIX = "hermes_"
 _UNKNOWN = re.compile(r"[^a-zA-Z0-9_]")
@@ -75,6 +78,30 @@ class PrometheusMetrics:
                     _full(name), _help(name), sorted(labels), registry=self._registry, buckets=buckets
                 )
             return self._histograms[name]
+
+
+def merged(texts: Mapping[str, bytes]) -> bytes:
+    """The metrics of several processes as one text, each sample labelled with its ``process``."""
+    families: dict[str, Metric] = {}
+    for process, text in texts.items():
+        for family in text_string_to_metric_families(text.decode("utf-8")):
+            whole = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            for sample in family.samples:
+                whole.add_sample(sample.name, {**sample.labels, "process": process}, sample.value)
+    registry = CollectorRegistry()
+    registry.register(_Given(list(families.values())))
+    return generate_latest(registry)
+
+
+class _Given(Collector):
+    """Families that are already there."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        """All of them."""
+        return self._families
 
 
 def _full(name: str) -> str:

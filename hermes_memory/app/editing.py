@@ -99,7 +99,10 @@ def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory
             changes[name] = value
     if not changes:
         raise InvalidInput("body", "names nothing to change")
-    return memory.with_(**changes)
+    edited = memory.with_(**changes)
+    if edited.valid_from and edited.valid_to and edited.valid_to < edited.valid_from:
+        raise InvalidInput("valid_to", "lies before valid_from")
+    return edited
 
 
 def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hermes_memory.core.ids import digest
 from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
 from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import LifeRules
 from hermes_memory.errors import InvalidInput, MessageIdReused
 from hermes_memory.ports.ledger import Job, JobStatus, Session
 
@@ -71,9 +72,19 @@ def check_times(command: Ingest, now: datetime) -> None:
             raise InvalidInput(f"messages.{number}.created_at", "lies in the future")
 
 
-def after_erasure(command: Ingest) -> dict[str, object]:
-    """The answer to a retry that comes after the user was erased: it revives nobody (ARCHITECTURE §2)."""
-    return _answer("job_" + digest("erased"), 0, len(command.messages))
+def check_ids(command: Ingest) -> None:
+    """Raise MessageIdReused for one id with two contents in the same request."""
+    said: dict[str, tuple[str, str]] = {}
+    for message in command.messages:
+        words = (message.role.value, message.content)
+        if message.id is not None and said.setdefault(message.id, words) != words:
+            raise MessageIdReused(message.id)
+
+
+def repeated(command: Ingest, first: Mapping[str, str] | None) -> dict[str, object]:
+    """The answer to messages that were all sent before; after an erasure (None) they revive nobody."""
+    job_id = first["job_id"] if first else "job_" + digest("erased")
+    return _answer(job_id, 0, len(command.messages))
 
 
 def _fresh(command: Ingest, desk: Desk, seen: Seen) -> tuple[list[_Fresh], str | None]:
@@ -145,7 +156,7 @@ def end(state: UserState, command: EndSession, desk: Desk) -> Decision:
 
 def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
     """Close the conversations that have been silent long enough."""
-    before = idle_before(desk)
+    before = idle_before(desk.now, desk.policy.rules.life)
     idle = [
         session.id for session in state.sessions.values() if not session.ended and session.last_at < before
     ]
@@ -159,9 +170,9 @@ def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
     )
 
 
-def idle_before(desk: Desk) -> datetime:
+def idle_before(now: datetime, life: LifeRules) -> datetime:
     """A session whose last message is older has ended."""
-    return desk.now - timedelta(minutes=desk.policy.rules.life.session_idle_minutes)
+    return now - timedelta(minutes=life.session_idle_minutes)
 
 
 def _close(draft: Draft, session_id: str) -> None:

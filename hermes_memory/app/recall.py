@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -76,8 +77,17 @@ def _material(state: UserState, query: Query, hits: list[Ranked], always: list[M
         longterm=found,
         recent=[m for m in here if m.id not in passing],
         transient=[m for m in here if m.id in passing],
-        disputed=frozenset(m.rival_of for m in state.rivals.values() if m.rival_of),
+        disputed=frozenset(_disputed(state.rivals.values())),
     )
+
+
+def _disputed(rivals: Iterable[Memory]) -> Iterator[str]:
+    """What may be changing; of two sides in a matter of safety both are."""
+    for rival in rivals:
+        if rival.rival_of:
+            yield rival.rival_of
+        if rival.safety:
+            yield rival.id
 
 
 def _said_here(state: UserState, query: Query) -> list[Memory]:
@@ -90,7 +100,7 @@ def _said_here(state: UserState, query: Query) -> list[Memory]:
         if m.status is Status.ACTIVE and in_reach(m, query)
         and any(piece.session_id == session.id for piece in m.evidence)
     ]  # fmt: skip
-    current = current_side(here, state.rivals.values(), query)
+    current = current_side(here, state.rivals.values(), state.live, query)
     return sorted((m for m in here if m.id in current), key=lambda m: m.stated_at, reverse=True)
 
 

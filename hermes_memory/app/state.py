@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -84,15 +84,28 @@ class UserState:
             self.access[memory_id] = AccessCount(count + 1, now)
 
     def take_access(self) -> dict[str, AccessCount]:
-        """The counts since the last call, which are mirrored into the memories."""
+        """The counts since the last call, to be written down."""
         counts, self.access = self.access, {}
+        return counts
+
+    def put_back_access(self, counts: Mapping[str, AccessCount]) -> None:
+        """Counts that could not be written wait for the next time."""
+        for memory_id, seen in counts.items():
+            newer = self.access.get(memory_id, AccessCount(0, seen.last_at))
+            self.access[memory_id] = AccessCount(seen.count + newer.count, newer.last_at)
+
+    def count_access(self, counts: Mapping[str, AccessCount]) -> None:
+        """Mirror counts that were written into the memories."""
         for memory_id, seen in counts.items():
             if memory := self.memories.get(memory_id):
-                counted = memory.with_(
-                    access_count=memory.access_count + seen.count, last_access_at=seen.last_at
-                )
-                self._place(counted, None)
-        return counts
+                total = memory.access_count + seen.count
+                self._place(memory.with_(access_count=total, last_access_at=seen.last_at), None)
+
+    def inherit(self, before: UserState) -> None:
+        """Take over what only the memory knows from the state that this one replaces; nothing from an erased one."""
+        if before.generation == self.generation:
+            self.access = before.access
+            self.asked |= before.asked
 
     def cost_bytes(self) -> int:
         """A rough size, for the memory budget of a host."""

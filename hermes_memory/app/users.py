@@ -38,6 +38,6 @@ def operation_id_of(command: Command, request_id: str | None = None) -> str:
     if request_id:
         return f"req:{digest(type(command).__name__, request_id)}"
     if isinstance(command, Ingest) and all(message.id for message in command.messages):
-        parts = [f"{message.id}\n{message.content}" for message in command.messages]
+        parts = [f"{message.id}\n{message.role}\n{message.content}" for message in command.messages]
         return f"msg:{digest(command.session_id, *parts)}"
     return f"new:{uuid.uuid4().hex}"

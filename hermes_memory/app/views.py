@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hermes_memory.app.commands import (
@@ -25,6 +26,7 @@ from hermes_memory.core.text import main_language
 from hermes_memory.errors import InvalidInput, NotFound
 
 MAX_PAGE = 200
+_YEAR_1 = datetime(1, 1, 1, tzinfo=UTC)
 FILTERS = ("status", "lock", "tier", "category", "layer", "topic", "scope")
 
 
@@ -42,7 +44,8 @@ def list_memories(state: UserState, wanted: ListMemories, _: Policy) -> dict[str
 
 
 def _place(memory: Memory) -> str:
-    return f"{memory.created_at.timestamp():020.6f}|{memory.id}"
+    since_year_1_us = (memory.created_at - _YEAR_1) // timedelta(microseconds=1)
+    return f"{since_year_1_us:018d}|{memory.id}"
 
 
 def page(
@@ -57,14 +60,22 @@ def page(
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput("limit", f"must be between 1 and {MAX_PAGE}")
     if cursor is not None:
-        after = decode_cursor(cursor)
+        after = _after(name, cursor)
         items = [item for item in items if place(item) < after]
     shown = items[:limit]
     more = len(items) > limit
     return {
         name: [show(item) for item in shown],
-        "next_cursor": encode_cursor(place(shown[-1])) if more else None,
+        "next_cursor": encode_cursor(f"{name}\n{place(shown[-1])}") if more else None,
     }
+
+
+def _after(name: str, cursor: str) -> str:
+    """The place in the list ``name`` that a cursor of this list stands for."""
+    owner, newline, place = decode_cursor(cursor).partition("\n")
+    if owner != name or not newline:
+        raise InvalidInput("cursor", "is not one that this list gave")
+    return place
 
 
 def encode_cursor(place: str) -> str:

@@ -10,7 +10,7 @@ import httpx
 
 from hermes_memory.client.panel import Panel
 from hermes_memory.client.transport import Transport, user_path
-from hermes_memory.core.ids import check_id
+from hermes_memory.core.ids import check_id, digest
 from hermes_memory.errors import InvalidInput
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -48,7 +48,7 @@ class HermesClient(Panel):
         user: str,
         text: str,
         *,
-        session: str = "default",
+        session: str | None = None,
         message_id: str | None = None,
         said_at: datetime | None = None,
         timezone: str | None = None,
@@ -57,6 +57,7 @@ class HermesClient(Panel):
     ) -> dict[str, Any]:
         """Store one user message, wait until it is settled, and return the job with its changes.
 
+        Without a ``session`` it is said in one of the user's own: a session belongs to one user.
         Without a ``status`` in the answer the message is safe, but was not settled within ``wait_s`` seconds.
 
         Raises:
@@ -75,7 +76,7 @@ class HermesClient(Panel):
             "POST",
             user_path(user, "messages"),
             body={
-                "session_id": check_id(session, "session"),
+                "session_id": check_id(session, "session") if session is not None else own_session(user),
                 "messages": [{name: value for name, value in message.items() if value is not None}],
                 "timezone": timezone,
                 "scene": scene,
@@ -134,6 +135,11 @@ class HermesClient(Panel):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def own_session(user: str) -> str:
+    """The session of what a user says outside any."""
+    return f"default-{digest(user)}"
 
 
 def _moment(value: datetime | None, field: str) -> str | None:

@@ -82,7 +82,8 @@ def check_grounding(candidate: Candidate, entrance: Entrance) -> Reason | None:
     handed out are no evidence, whoever pastes them.
     """
     turn, quote = entrance.turn_of(candidate), entrance.quote_of(candidate)
-    if turn is None or not quote.strip() or inside_block(turn.content, candidate.span.start):
+    span = candidate.span
+    if turn is None or not quote.strip() or touches_block(turn.content, span.start, span.end):
         return Reason.UNGROUNDED
     if normal(candidate.object) not in normal(quote) and not _words_within(candidate.object, quote):
         return Reason.UNGROUNDED
@@ -130,9 +131,9 @@ def refusal(candidate: Candidate, entrance: Entrance) -> Reason | None:
     return next((reason for check in ENTRY if (reason := check(candidate, entrance))), None)
 
 
-def inside_block(text: str, position: int) -> bool:
-    """Whether ``position`` lies inside a recall block pasted into ``text``."""
-    return any(found.start() <= position < found.end() for found in _BLOCK.finditer(text))
+def touches_block(text: str, start: int, end: int) -> bool:
+    """Whether ``text[start:end]`` reaches into a recall block pasted into ``text``."""
+    return any(found.start() < end and start < found.end() for found in _BLOCK.finditer(text))
 
 
 def _words_within(needle: str, haystack: str) -> bool:

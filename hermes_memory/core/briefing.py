@@ -119,7 +119,7 @@ def _always_lines(material: Material, language: str, dimensions: Dimensions) -> 
 
 def _template(members: list[Memory], material: Material, language: str, dimensions: Dimensions) -> _Line:
     words, first = _WORDS[language], members[0]
-    label = dimensions.label(first.dimension, language) or first.predicate
+    label = dimensions.label(first.dimension, language) or _safe(first.predicate)
     objects = words["and"].join(dict.fromkeys(_safe(memory.object) for memory in members))
     denied = words["not"] if first.polarity is Polarity.NEGATIVE and label else ""
     who = "" if first.subject == USER else f"{_safe(first.subject)} "

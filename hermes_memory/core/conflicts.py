@@ -10,9 +10,19 @@ from enum import StrEnum
 from hermes_memory.core.candidate import Candidate, Marker
 from hermes_memory.core.decay import days_between
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import Category, Lock, Memory, Polarity, Scope, Source, Status
+from hermes_memory.core.model import (
+    Category,
+    Lock,
+    Memory,
+    Polarity,
+    Scope,
+    Source,
+    Status,
+    Turn,
+    hundredths,
+)
 from hermes_memory.core.reasons import Reason
-from hermes_memory.core.rules import Rules
+from hermes_memory.core.rules import ConflictRules, Rules
 from hermes_memory.core.scope import passing
 from hermes_memory.core.text import normal, numbers, overlap
 
@@ -58,14 +68,20 @@ def _exclusive(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> 
     )
 
 
-def comparable(candidate: Candidate, memory: Memory, scope: Scope) -> bool:
+def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -> bool:
     """Whether a contradiction between the two means anything: both current, and reaching equally far.
 
-    What holds only today or only here does not contradict what holds in general.
+    What holds only today or only here does not contradict what holds in general, nor what holds elsewhere.
     """
     if memory.status not in {Status.ACTIVE, Status.REVIEW}:
         return False
-    return not (passing(candidate) and scope is not Scope.USER and memory.scope is Scope.USER)
+    if scope is Scope.USER:
+        return True
+    if memory.scope is Scope.USER:
+        return not passing(candidate) and candidate.scope is Scope.USER
+    if Scope.SESSION in {scope, memory.scope}:
+        return any(piece.session_id == turn.session_id for piece in memory.evidence)
+    return memory.scene == turn.scene
 
 
 class Outcome(StrEnum):
@@ -142,11 +158,19 @@ def settle_state(dispute: Dispute) -> Resolution:
         return Resolution(Outcome.REPLACE, Reason.CORRECTION)
     if dispute.gap_days > conflicts.state_window_days:
         return Resolution(Outcome.REPLACE, Reason.NEWEST_WINS)
-    locks, inferred = dispute.rules.locks, dispute.candidate.source is Source.INFERRED
-    new = (locks.start_inferred - conflicts.state_inferred_malus) if inferred else locks.start_explicit
-    if dispute.memory.confidence > new:
+    candidate, memory, locks = dispute.candidate, dispute.memory, dispute.rules.locks
+    inferred = candidate.source is Source.INFERRED
+    new = _standing(locks.start_inferred if inferred else locks.start_explicit, candidate.source, conflicts)
+    old = _standing(memory.confidence, memory.source, conflicts)
+    if memory.confirmations:
+        old += conflicts.state_affirmed_bonus
+    if hundredths(old) > hundredths(new):
         return Resolution(Outcome.RIVAL, Reason.HIGHER_CONFIDENCE)
     return Resolution(Outcome.REPLACE, Reason.NEWEST_WINS)
+
+
+def _standing(confidence: float, source: Source, conflicts: ConflictRules) -> float:
+    return confidence - (conflicts.state_inferred_malus if source is Source.INFERRED else 0.0)
 
 
 ROWS: dict[Category, Row] = {

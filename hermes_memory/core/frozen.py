@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.candidate import Candidate, Marker, SpeechAct
-from hermes_memory.core.model import Affirmed, Category, Layer, Lock, Memory, Polarity, Scope, Source, Tier
+from hermes_memory.core.dimensions import SafetyClass
+from hermes_memory.core.model import (
+    Affirmed,
+    Category,
+    Layer,
+    Lock,
+    Memory,
+    Polarity,
+    Scope,
+    Source,
+    Status,
+    Tier,
+)
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.scope import passing
-from hermes_memory.core.transitions import LockEvent
+from hermes_memory.core.transitions import LockEvent, StatusEvent
 
 CORE_LAYERS = {Layer.IDENTITY, Layer.RESTRICTION}
+# "No allergy" protects nobody and waits for a confirmation; "no pork" is how a taboo is declared.
+_DENIABLE = {SafetyClass.ALLERGY, SafetyClass.ILLNESS, SafetyClass.MEDICATION}
 
 
 def start_confidence(source: Source, rules: Rules) -> float:
@@ -46,10 +60,12 @@ def confirm(board: Board, memory: Memory, said: Affirmed, rules: Rules, *, expli
     A turn confirms a memory at most once, the turn that made it never; the step is 0.1, the cap 0.98.
     ``explicit`` tells an affirmation or a panel's confirm from the mere repetition of the words.
     """
-    if any(said.message_id == earlier.message_id for earlier in memory.confirmations):
+    turn = (said.session_id, said.message_id)
+    if any((earlier.session_id, earlier.message_id) == turn for earlier in memory.confirmations):
         return memory
-    if memory.evidence and memory.evidence[0].message_id == said.message_id:
+    if memory.evidence and (memory.evidence[0].session_id, memory.evidence[0].message_id) == turn:
         return memory
+    memory = _back_from_review(board, memory, said.message_id)
     met_before = len(sessions_met(memory))
     raised = min(rules.locks.cap, memory.confidence + rules.locks.step)
     counted = memory.with_(
@@ -60,6 +76,13 @@ def confirm(board: Board, memory: Memory, said: Affirmed, rules: Rules, *, expli
     return promote(
         board, board.put(counted), rules, said.message_id, explicit=explicit, met_before=met_before
     )
+
+
+def _back_from_review(board: Board, memory: Memory, message_id: str | None) -> Memory:
+    """A mention of the topic ends a review (SPEC §2)."""
+    if memory.status is not Status.REVIEW or memory.lock is Lock.FROZEN:
+        return memory
+    return board.status(memory, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
 
 
 def promote(
@@ -80,11 +103,11 @@ def promote(
 
 def _freeze_reason(memory: Memory, rules: Rules, explicit: bool, met_before: int) -> Reason | None:
     locks = rules.locks
+    if memory.scope is not Scope.USER or memory.rival_of:
+        return None
     if memory.source is Source.INFERRED:
         strong = memory.confidence > locks.inferred_freeze_confidence and not memory.contradictions
         return Reason.INFERRED_STRONG if strong else None
-    if memory.scope is not Scope.USER or memory.rival_of:
-        return None
     if memory.layer in CORE_LAYERS and len(other_sessions(memory)) >= locks.core_sessions:
         return Reason.CORE_ATTRIBUTE
     lasting = memory.category in {Category.PREFERENCE, Category.FACT}
@@ -100,6 +123,7 @@ def freeze(
     if memory.tier is not Tier.CORE and board.count(Tier.CORE) >= rules.capacity.core:
         board.log(Op.CONFLICT, Reason.CORE_FULL, memory, message_id)
         return memory
+    memory = _back_from_review(board, memory, message_id)
     return board.lock(memory, event, Op.FROZEN, reason, message_id)
 
 
@@ -107,7 +131,8 @@ def freezes_at_once(candidate: Candidate, scope: Scope, freeze_class: str | None
     """Whether a fresh memory is frozen without waiting (SPEC §5, ``freeze.immediate`` and the presets)."""
     literal = candidate.speech_act in {SpeechAct.STATEMENT, SpeechAct.DIRECTIVE} and not passing(candidate)
     declared = candidate.source is Source.EXPLICIT and Marker.HEDGED not in candidate.markers
-    if not (literal and declared and scope is Scope.USER and candidate.polarity is Polarity.POSITIVE):
+    denied = candidate.polarity is Polarity.NEGATIVE and freeze_class in _DENIABLE
+    if not (literal and declared and scope is Scope.USER) or denied:
         return False
     if freeze_class in rules.locks.immediate:
         return True

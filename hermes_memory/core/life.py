@@ -64,8 +64,9 @@ def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason |
         return Reason.STALE if days > rules.rival_days else None
     if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
         return Reason.DISPROVED
-    if memory.category is Category.EVENT and days > rules.archive_event_days:
-        return Reason.STALE if memory.importance < rules.archive_event_importance else None
+    slight = memory.importance < rules.archive_event_importance
+    if memory.category is Category.EVENT and days > rules.archive_event_days and slight:
+        return Reason.STALE
     unused = days > rules.archive_unused_days and memory.access_count == 0 and memory.lock is Lock.PENDING
     return Reason.STALE if unused and not _declared_fact(memory) else None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nlargest
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import RecallRules, Rules
 from hermes_memory.core.vectors import VectorTable
+
+_CURRENT = frozenset({Status.ACTIVE, Status.REVIEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,7 @@ class Ranked:
     @property
     def score(self) -> float:
         """The product of the parts."""
-        return float(np.prod(list(self.parts.values())))
+        return prod(self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Shelf:
 
 def in_reach(memory: Memory, query: Query) -> bool:
     """Whether a memory may be seen from where the query is asked: current, said by then, and within scope."""
-    if memory.status not in {Status.ACTIVE, Status.REVIEW} or memory.created_at > query.as_of:
+    if memory.status not in _CURRENT or memory.created_at > query.as_of:
         return False
     if memory.valid_to is not None and memory.valid_to <= query.as_of and memory.layer is not None:
         return False
@@ -69,9 +73,10 @@ def in_reach(memory: Memory, query: Query) -> bool:
 def always_on(memory: Memory) -> bool:
     """Restrictions and safety whatever their lock, the form of address, frozen identity (SPEC §7.1).
 
-    Of others than the user only what concerns their safety; a rival never speaks for its dimension.
+    Of others than the user only what concerns their safety. A rival never speaks for its dimension, unless it
+    is about safety: until the user has answered both sides stay in sight.
     """
-    if memory.status is not Status.ACTIVE or memory.rival_of:
+    if memory.status is not Status.ACTIVE or (memory.rival_of and not memory.safety):
         return False
     if memory.subject != USER:
         return memory.safety
@@ -97,7 +102,8 @@ def relevance(
     position = {memory_id: row for row, memory_id in enumerate(ids)} if by_words.ids else {}
     covered = np.zeros(len(ids), np.float32)
     for memory_id, share in zip(by_words.ids, by_words.coverage.tolist(), strict=True):
-        covered[position[memory_id]] = share
+        if memory_id in position:
+            covered[position[memory_id]] = share
     joined = 1 - (1 - near) * (1 - rules.lexical_weight * covered)
     found = {ids[row]: float(joined[row]) for row in np.flatnonzero(joined >= rules.threshold).tolist()}
     called = dimensions.called_by(query.text)
@@ -119,20 +125,38 @@ def rank(
         if memory_id in shelf.memories
     ]
     reachable = [(memory, value) for memory, value in hits if in_reach(memory, query)]
-    current = current_side([memory for memory, _ in reachable], shelf.memories.values(), query)
+    rivals = [memory for memory in shelf.memories.values() if memory.rival_of]
+    current = current_side([memory for memory, _ in reachable], rivals, shelf.memories, query)
     ranked = [_score(memory, value, query, rules) for memory, value in reachable if memory.id in current]
+    return _best(ranked, query.top_k)
+
+
+def _best(ranked: list[Ranked], top_k: int) -> list[Ranked]:
+    """The ``top_k`` by score, then the newest, then by id; only what may be among them is put in order."""
+    if 0 < top_k < len(ranked):
+        least = nlargest(top_k, (hit.score for hit in ranked))[-1]
+        ranked = [hit for hit in ranked if hit.score >= least]
     ranked.sort(key=lambda hit: (-hit.score, -hit.memory.stated_at.timestamp(), hit.memory.id))
-    return ranked[: query.top_k]
+    return ranked[:top_k]
 
 
-def current_side(wanted: Iterable[Memory], memories: Iterable[Memory], query: Query) -> set[str]:
-    """The ids that may speak: in its own session a live rival silences the old statement, unless that protects."""
-    silenced = {
-        memory.rival_of
-        for memory in memories
-        if memory.rival_of and memory.status is Status.ACTIVE and in_reach(memory, query)
-    }
+def current_side(
+    wanted: Iterable[Memory], rivals: Iterable[Memory], live: Mapping[str, Memory], query: Query
+) -> set[str]:
+    """The ids that may speak: where a rival was said it silences the old statement, elsewhere it waits.
+
+    What is about safety is never silenced, nor is a frozen memory (SPEC §6).
+    """
+    opposed = [rival for rival in rivals if rival.rival_of in live]
+    speaking = {rival.id for rival in opposed if _said_near(rival, query)}
+    silenced = {rival.rival_of for rival in opposed if rival.id in speaking}
+    silenced |= {rival.id for rival in opposed if rival.id not in speaking}
     return {m.id for m in wanted if m.id not in silenced or m.safety or m.lock is Lock.FROZEN}
+
+
+def _said_near(rival: Memory, query: Query) -> bool:
+    here = any(piece.session_id == query.session_id for piece in rival.evidence)
+    return rival.status is Status.ACTIVE and in_reach(rival, query) and (here or rival.scope is Scope.SCENE)
 
 
 def _score(memory: Memory, value: float, query: Query, rules: Rules) -> Ranked:

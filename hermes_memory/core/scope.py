@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes_memory.core.candidate import Candidate, Marker, SpeechAct
 from hermes_memory.core.model import Category, Scope, Source
 
+_REACH = (Scope.SESSION, Scope.SCENE, Scope.USER)
 _NOT_MEANT = {SpeechAct.JOKE, SpeechAct.HYPOTHETICAL, SpeechAct.IRONY, SpeechAct.QUOTATION, SpeechAct.VENTING}
 
 
@@ -21,15 +22,20 @@ def passing(candidate: Candidate) -> bool:
     )
 
 
+def wider(left: Scope, right: Scope) -> bool:
+    """Whether ``left`` reaches further than ``right``."""
+    return _REACH.index(left) > _REACH.index(right)
+
+
 def settled_scope(candidate: Candidate, scene: str | None) -> Scope:
     """The scope a candidate gets: what it proposes, lowered to the floor its wording allows.
 
     Without a scene in the request there is no scene to belong to: the session is the next narrower scope.
     """
-    near = Scope.SCENE if scene else Scope.SESSION
-    if candidate.speech_act in _NOT_MEANT:
+    if candidate.speech_act in _NOT_MEANT or (candidate.scope is Scope.SCENE and not scene):
         return Scope.SESSION
+    near = Scope.SCENE if scene else Scope.SESSION
     hedged = Marker.HEDGED in candidate.markers and Marker.HABITUAL not in candidate.markers
     if candidate.source is Source.INFERRED or passing(candidate) or hedged:
-        return near
-    return candidate.scope if scene or candidate.scope is not Scope.SCENE else Scope.SESSION
+        return near if wider(candidate.scope, near) else candidate.scope
+    return candidate.scope

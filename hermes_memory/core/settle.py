@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hermes_memory.core.board import Board, Op
-from hermes_memory.core.bounded import Entrance, inside_block, refusal
+from hermes_memory.core.bounded import Entrance, refusal, touches_block
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, SpeechAct
 from hermes_memory.core.confirmation import ConfirmationRequest, ask
 from hermes_memory.core.conflicts import (
@@ -33,12 +33,13 @@ from hermes_memory.core.model import (
     Lock,
     Memory,
     Scope,
+    Source,
     Status,
     Turn,
 )
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
-from hermes_memory.core.scope import settled_scope
+from hermes_memory.core.scope import settled_scope, wider
 from hermes_memory.core.text import content_hash, normal
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
@@ -88,6 +89,7 @@ class Settlement:
         if reason or turn is None:
             self.board.log(Op.REFUSED, reason or Reason.NOT_A_USER_TURN, None, message_id)
             return
+        candidate = _as_kept(candidate)
         entry = _Entry(
             candidate,
             turn,
@@ -95,10 +97,14 @@ class Settlement:
             self._evidence(candidate, turn, extractor),
             settled_scope(candidate, turn.scene),
         )
-        if twin := self._twin(entry):
+        twin = self._twin(entry)
+        archived = twin if twin is not None and twin.status is Status.ARCHIVED else None
+        if twin is not None and archived is None:
             self._repeat(twin, entry)
         elif disputed := self._disputed(entry):
-            self._dispute(disputed, entry)
+            self._dispute(disputed, replace(entry, archived=archived))
+        elif archived is not None:
+            self._repeat(archived, entry)
         else:
             self._add(entry, Reason.NEW)
 
@@ -140,37 +146,65 @@ class Settlement:
         if any(_same_place(piece, entry.evidence) for piece in twin.evidence):
             return
         elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
-        again = elsewhere and twin.status is not Status.ARCHIVED  # a rival once given up starts anew
-        if twin.status is Status.ARCHIVED and twin.lock is not Lock.FROZEN:
-            twin = self.board.status(
-                twin, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.SAID_AGAIN, message_id
-            )
-        elif twin.status is Status.REVIEW:
-            twin = self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
+        later = elsewhere and entry.turn.created_at > twin.stated_at
+        twin = self._bring_back(twin, entry)
         twin = self.board.put(twin.with_(evidence=(*twin.evidence, entry.evidence)))
         self.board.log(Op.REINFORCED, Reason.DUPLICATE, twin, message_id)
-        if twin.lock is not Lock.FROZEN and _wider(entry.scope, twin.scope) and not twin.rival_of:
-            twin = self.board.put(twin.with_(scope=entry.scope))
+        reach = _met_again_scope(entry) if elsewhere else entry.scope
+        if twin.lock is not Lock.FROZEN and wider(reach, twin.scope) and not twin.rival_of:
+            twin = self.board.put(twin.with_(scope=reach, scene=_scene(reach, entry.turn)))
         said = Affirmed(session_id=entry.turn.session_id, message_id=message_id, at=entry.turn.created_at)
         twin = confirm(self.board, twin, said, self.rules, explicit=False)
-        if twin.rival_of and again:
-            self._rival_wins(twin, message_id)
-        elif not twin.rival_of:
-            self._end_rivals_of(twin, message_id)
+        if twin.rival_of:
+            self._press(twin, entry, later=later)
+        else:
+            self._end_rivals_of(twin, entry)
 
-    def _rival_wins(self, rival: Memory, message_id: str) -> None:
-        """A later session says the rival again: it takes the place and the scope of the old one (SPEC §6)."""
-        old = self.board[rival.rival_of] if rival.rival_of and rival.rival_of in self.board else None
-        if old is not None and (old.lock is Lock.FROZEN or old.safety):
-            self._count_contradiction(old, message_id)
+    def _bring_back(self, twin: Memory, entry: _Entry) -> Memory:
+        """End a review; take what was archived, and is contested by nothing now, back into use."""
+        message_id = entry.evidence.message_id
+        if twin.status is Status.ARCHIVED:
+            self.vectors[twin.id] = entry.vector
+            return self.board.status(
+                twin.with_(rival_of=None),
+                StatusEvent.REACTIVATE,
+                Op.REACTIVATED,
+                Reason.SAID_AGAIN,
+                message_id,
+            )
+        if twin.status is Status.REVIEW and twin.lock is not Lock.FROZEN:
+            return self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
+        return twin
+
+    def _press(self, rival: Memory, entry: _Entry, *, later: bool) -> None:
+        """A rival is said again: a correction, or a later session, gives it the old one's place (SPEC §6)."""
+        old = self.board.get(rival.rival_of or "")
+        if old is None or old.status not in {Status.ACTIVE, Status.REVIEW}:
+            self._succeed(rival, old, entry)
             return
-        if old is not None and old.status in {Status.ACTIVE, Status.REVIEW}:
-            self._supersede(old, rival.stated_at, Reason.RIVAL_CONFIRMED, message_id)
-        self.board.put(rival.with_(rival_of=None, scope=old.scope if old else Scope.USER))
+        resolution = resolve(self._dispute_with(old, entry))
+        if resolution.outcome is Outcome.REPLACE or (resolution.outcome is Outcome.RIVAL and later):
+            self._supersede(old, entry, Reason.RIVAL_CONFIRMED)
+            self._succeed(rival, old, entry)
+        elif resolution.outcome is Outcome.ASK and later:
+            self._count_contradiction(old, entry.evidence.message_id)
+            self._ask(old, rival, resolution.reason)
 
-    def _end_rivals_of(self, standing: Memory, message_id: str) -> None:
+    def _succeed(self, rival: Memory, old: Memory | None, entry: _Entry) -> None:
+        """The rival stands for itself now, and reaches as far as the old one did."""
+        changes: dict[str, object] = {"rival_of": None}
+        if rival.lock is not Lock.FROZEN:
+            changes |= {"scope": old.scope if old else Scope.USER, "scene": old.scene if old else None}
+        heir = self.board.put(rival.with_(**changes))
+        if old is not None:
+            self._hand_on({old.id}, heir, entry.candidate)
+
+    def _end_rivals_of(self, standing: Memory, entry: _Entry) -> None:
+        """The old one is said again: what contradicted it before is archived."""
+        message_id = entry.evidence.message_id
         for rival in [memory for memory in self.board if memory.rival_of == standing.id]:
-            if rival.status is Status.ACTIVE and rival.lock is not Lock.FROZEN:
+            live = rival.status in {Status.ACTIVE, Status.REVIEW} and rival.lock is not Lock.FROZEN
+            if live and rival.stated_at <= entry.turn.created_at:
                 self.board.status(rival, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.OLD_SAID_AGAIN, message_id)
 
     # contradiction (SPEC §6)
@@ -178,18 +212,19 @@ class Settlement:
     def _disputed(self, entry: _Entry) -> list[tuple[Memory, Resolution]]:
         found = []
         for memory in self.board:
-            if memory.rival_of or not comparable(entry.candidate, memory, entry.scope):
+            if memory.rival_of or not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
             if not contradicts(entry.candidate, memory, self.around.dimensions) or _apart(
                 entry.candidate, memory
             ):
                 continue
-            sure = source_confidence(entry.candidate, self.rules)
-            dispute = Dispute(
-                entry.candidate, memory, entry.turn.created_at, sure, self.rules, self.around.dimensions
-            )
-            found.append((memory, resolve(dispute)))
+            found.append((memory, resolve(self._dispute_with(memory, entry))))
         return found
+
+    def _dispute_with(self, memory: Memory, entry: _Entry) -> Dispute:
+        sure = source_confidence(entry.candidate, self.rules)
+        said_at = entry.turn.created_at
+        return Dispute(entry.candidate, memory, said_at, sure, self.rules, self.around.dimensions)
 
     def _dispute(self, disputed: list[tuple[Memory, Resolution]], entry: _Entry) -> None:
         """The most careful outcome decides what becomes of the new statement; each old one gets its own."""
@@ -202,8 +237,8 @@ class Settlement:
             self._add_past(memory, entry)
         elif first.outcome is Outcome.REPLACE:
             for old, resolution in disputed:
-                self._supersede(old, entry.turn.created_at, resolution.reason, message_id)
-            self._add(entry, first.reason)
+                self._supersede(old, entry, resolution.reason)
+            self._hand_on({old.id for old, _ in disputed}, self._add(entry, first.reason), entry.candidate)
         else:
             self._add_rival(memory, entry, first)
 
@@ -221,11 +256,14 @@ class Settlement:
         self.board.log(Op.RIVAL, resolution.reason, made, message_id)
         self._count_contradiction(old, message_id, weaken=resolution.weaken)
         if protected:
-            now = self.board.now
-            lasts_s = self.rules.conflicts.confirmation_days * 86_400
-            expires_at = datetime.fromtimestamp(now.timestamp() + lasts_s, tz=now.tzinfo)
-            request_id = "ask_" + digest(self.around.seed, old.id, made.id)
-            self.asked.append(ask(request_id, old, made, resolution.reason.value, now, expires_at))
+            self._ask(old, made, resolution.reason)
+
+    def _ask(self, old: Memory, new: Memory, reason: Reason) -> None:
+        now = self.board.now
+        lasts_s = self.rules.conflicts.confirmation_days * 86_400
+        expires_at = datetime.fromtimestamp(now.timestamp() + lasts_s, tz=now.tzinfo)
+        request_id = "ask_" + digest(self.around.seed, old.id, new.id)
+        self.asked.append(ask(request_id, old, new, reason.value, now, expires_at))
 
     def _count_contradiction(self, old: Memory, message_id: str, *, weaken: bool = False) -> None:
         counted = old.with_(contradictions=old.contradictions + 1)
@@ -234,20 +272,24 @@ class Settlement:
         self.board.log(Op.CONFLICT, Reason.WEAK_RIVAL if weaken else Reason.ASK_FIRST, old, message_id)
         self.board.put(counted)
 
-    def _supersede(self, old: Memory, until: datetime, reason: Reason, message_id: str) -> None:
+    def _supersede(self, old: Memory, entry: _Entry, reason: Reason) -> None:
+        message_id = entry.evidence.message_id
         ended = self.board.status(old, StatusEvent.SUPERSEDE, Op.SUPERSEDED, reason, message_id)
         if ended.valid_to is None and ended.category is not Category.PREFERENCE:
-            self.board.put(ended.with_(valid_to=until))
-        for rival in [
-            memory for memory in self.board if memory.rival_of == old.id and memory.lock is not Lock.FROZEN
-        ]:
-            self.board.put(rival.with_(rival_of=None))
+            self.board.put(ended.with_(valid_to=entry.turn.created_at))
+
+    def _hand_on(self, ended: set[str], heir: Memory, candidate: Candidate) -> None:
+        """Rivals of what has ended go on as the heir's where they contradict it; else they stand alone."""
+        for rival in [m for m in self.board if m.rival_of in ended and m.id != heir.id]:
+            still = rival.lock is not Lock.FROZEN and contradicts(candidate, rival, self.around.dimensions)
+            self.board.put(rival.with_(rival_of=heir.id if still else None))
 
     # new memories
 
     def _add(self, entry: _Entry, reason: Reason) -> Memory:
         made = self._make(entry)
-        self.board.log(Op.ADDED, reason, made, entry.evidence.message_id)
+        if entry.archived is None:
+            self.board.log(Op.ADDED, reason, made, entry.evidence.message_id)
         freeze_class = self.around.dimensions.freeze_class(made.dimension)
         if freezes_at_once(entry.candidate, made.scope, freeze_class, self.rules):
             event = LockEvent.FREEZE_AT_ONCE
@@ -256,13 +298,15 @@ class Settlement:
 
     def _make(self, entry: _Entry, **changes: object) -> Memory:
         candidate, turn = entry.candidate, entry.turn
+        if entry.archived is not None:
+            return self._revive(entry.archived, entry, changes)
         self._made += 1
         memory = Memory(
             id="mem_" + digest(self.around.namespace, self.around.user_id, self.around.seed, str(self._made)),
             namespace=self.around.namespace,
             user_id=self.around.user_id,
-            category=Category.EVENT if candidate.speech_act is SpeechAct.OPINION else candidate.category,
-            layer=None if candidate.speech_act is SpeechAct.OPINION else candidate.layer,
+            category=candidate.category,
+            layer=candidate.layer,
             subject=candidate.subject,
             predicate=candidate.predicate,
             object=candidate.object,
@@ -273,7 +317,6 @@ class Settlement:
             content=candidate.content,
             content_hash=entry.hash,
             topic=candidate.topic or candidate.dimension,
-            scene=turn.scene if entry.scope is Scope.SCENE else None,
             entities=candidate.entities,
             scope=entry.scope,
             source=candidate.source,
@@ -290,8 +333,17 @@ class Settlement:
             updated_at=turn.created_at,
             evidence=(entry.evidence,),
         ).with_(**changes)
+        memory = memory.with_(scene=_scene(memory.scope, turn))
         self.vectors[memory.id] = entry.vector
         return self.board.put(memory)
+
+    def _revive(self, archived: Memory, entry: _Entry, changes: Mapping[str, object]) -> Memory:
+        """What was archived is said again against something that stands: it comes back in the part it now has."""
+        twin = archived.with_(evidence=(*archived.evidence, entry.evidence))
+        if changes.get("status") is Status.SUPERSEDED:  # an older period: one more witness, and it rests
+            return self.board.put(twin)
+        twin = self._bring_back(twin, entry).with_(**({"scope": entry.scope} | dict(changes)))
+        return self.board.put(twin.with_(scene=_scene(twin.scope, entry.turn)))
 
     def _evidence(self, candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
         span = candidate.span
@@ -315,7 +367,10 @@ class Settlement:
         turn = self.around.entrance.turns.get((span.session_id, span.message_id))
         if turn is None or turn.role != "user" or affirmation.memory_id not in self.board:
             return
-        if inside_block(turn.content, span.start) or not turn.content[span.start : span.end].strip():
+        if (
+            touches_block(turn.content, span.start, span.end)
+            or not turn.content[span.start : span.end].strip()
+        ):
             return
         memory = self.board[affirmation.memory_id]
         if memory.status not in {Status.ACTIVE, Status.REVIEW}:
@@ -334,19 +389,31 @@ class _Entry:
     vector: Vector
     evidence: Evidence
     scope: Scope
+    archived: Memory | None = None  # a twin that rests in the archive while the statement is contested
 
     @property
     def hash(self) -> str:
         return content_hash(self.candidate.subject, self.candidate.polarity, self.candidate.content)
 
 
+def _as_kept(candidate: Candidate) -> Candidate:
+    """A one-off opinion is an EVENT whatever the extractor calls it (SPEC §4.1.5)."""
+    if candidate.speech_act is not SpeechAct.OPINION:
+        return candidate
+    return replace(candidate, category=Category.EVENT, layer=None)
+
+
+def _met_again_scope(entry: _Entry) -> Scope:
+    """How far it reaches once met in a second session: an inference is then as good as a declaration."""
+    return settled_scope(replace(entry.candidate, source=Source.EXPLICIT), entry.turn.scene)
+
+
+def _scene(scope: Scope, turn: Turn) -> str | None:
+    return turn.scene if scope is Scope.SCENE else None
+
+
 def _same_place(left: Evidence, right: Evidence) -> bool:
     return (left.session_id, left.message_id) == (right.session_id, right.message_id)
-
-
-def _wider(left: Scope, right: Scope) -> bool:
-    order = (Scope.SESSION, Scope.SCENE, Scope.USER)
-    return order.index(left) > order.index(right)
 
 
 def _other_period(candidate: Candidate, memory: Memory) -> bool:

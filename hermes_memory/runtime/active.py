@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hermes_memory.app.commands import (
@@ -21,15 +21,17 @@ from hermes_memory.app.commands import (
 )
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.app.handlers import decide
-from hermes_memory.app.ingest import after_erasure
+from hermes_memory.app.ingest import idle_before, repeated
 from hermes_memory.app.recall import recall
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import (
+    Fenced,
     HermesError,
     InvalidInput,
+    LeaseLost,
     NotFound,
     Overloaded,
     SessionOwned,
@@ -37,14 +39,17 @@ from hermes_memory.errors import (
 )
 from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
-from hermes_memory.ports.ledger import Commit, Job, JobStatus, Ledger
+from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
-from hermes_memory.runtime.prepare import prepare
+from hermes_memory.runtime.prepare import prepare, read_ahead
+from hermes_memory.runtime.watching import Watches
 
 log = logging.getLogger(__name__)
 
 ENDED = {JobStatus.DONE, JobStatus.FAILED}
+MAX_SEQ_DIGITS = 18  # more do not fit the ledger's numbers
 MAX_REPLAYS = 8  # a commit that loses this many races in a row gives up
+OWN_WORK = {"extraction", "clock", "recall"}  # never turned away: what a full mailbox waits for is among it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +66,23 @@ class Surroundings:
     max_waiting: int
 
 
-@dataclass(slots=True)
-class _Watch:
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    watchers: int = 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One command in the mailbox; ``ahead`` is what the model made of it before its turn came."""
+
+    command: Command
+    operation_id: str
+    actor: str
+    again: bool
+    ahead: Any
 
 
 class ActiveUser:
-    """A user's aggregate with its mailbox. Made by ``wake``; one for each user and host."""
+    """A user's aggregate with its mailbox. Made by ``wake``; one for each user and host.
+
+    ``closed`` once another host owns the user or this one has put the user to sleep: commands and waits that come
+    too late raise LeaseLost, and whoever wants the user wakes a new one.
+    """
 
     def __init__(self, around: Surroundings, state: UserState) -> None:
         self.around, self.state = around, state
@@ -76,7 +90,8 @@ class ActiveUser:
         self._mailbox = asyncio.Lock()
         self._waiting = 0
         self._stale = False
-        self._watched: dict[str, _Watch] = {}
+        self.closed = False
+        self.watches = Watches(around.clock)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.used_at = around.clock.now()
         self.changed = asyncio.Event()  # something was committed: the extraction looks again
@@ -95,7 +110,12 @@ class ActiveUser:
     @property
     def quiet(self) -> bool:
         """Whether nothing waits, runs or is watched, so that it can be put to sleep."""
-        return not (self._waiting or self._mailbox.locked() or self._tasks or self._watched)
+        return not (self.busy or self._stale or self._tasks or self.watches)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs or waits."""
+        return bool(self._waiting) or self._mailbox.locked()
 
     # commands
 
@@ -106,47 +126,62 @@ class ActiveUser:
 
         ``again`` says that the operation may have been applied before.
         """
-        if self._waiting >= self.around.max_waiting:
+        if self._waiting >= self.around.max_waiting and actor not in OWN_WORK:
             raise Overloaded(1.0)
         self._waiting += 1
         self.used_at = self.around.clock.now()
         try:
+            ahead = await read_ahead(self.state, command, self.around)
+            call = _Call(command=command, operation_id=operation_id, actor=actor, again=again, ahead=ahead)
             async with self._mailbox:
-                return await self._run(command, operation_id, actor, again)
+                return await self._run(call)
+        except Fenced:
+            self.close()
+            raise
         finally:
             self._waiting -= 1
 
-    async def _run(self, command: Command, operation_id: str, actor: str, again: bool) -> Any:
-        repeats = again or isinstance(command, Ingest)  # clients repeat messages, and an erased user may not revive
-        if repeats and (known := await self.around.ledger.operation(self.key, operation_id)):
-            if known.result is None and isinstance(command, Ingest):
-                return after_erasure(command)
-            return known.result
-        if isinstance(command, EraseUser):
-            return await self._erase(operation_id)
+    async def _run(self, call: _Call) -> Any:
         for _ in range(MAX_REPLAYS):
             await self._refresh()
             try:
-                return await self._attempt(command, operation_id, actor)
+                if isinstance(call.command, EraseUser):
+                    return await self._erase(call.operation_id)
+                if (known := await self._known(call)) is not None:
+                    return known
+                return await self._attempt(call)
             except VersionConflict:
                 self._stale = True
         raise Overloaded(1.0)
 
-    async def _attempt(self, command: Command, operation_id: str, actor: str) -> Any:
-        prepared = await prepare(self.key, self.state, command, self.around)
+    async def _known(self, call: _Call) -> Any:
+        """The first answer of an operation that was applied before; None to decide it.
+
+        Clients repeat messages, so those are always looked up: an erased user may not revive. A commit that went
+        with an error has no answer: decided again, it is a replay and raises the error again.
+        """
+        if not (call.again or isinstance(call.command, Ingest)):
+            return None
+        known = await self.around.ledger.operation(self.key, call.operation_id)
+        if known is None:
+            return None
+        if isinstance(call.command, Ingest) and not (call.again and known.result):
+            return repeated(call.command, known.result)
+        return known.result
+
+    async def _attempt(self, call: _Call) -> Any:
+        prepared = call.ahead or await prepare(self.key, self.state, call.command, self.around)
         desk = Desk(
             policy=self.around.policy, now=self.around.clock.now(), epoch=self.around.epoch,
-            operation_id=operation_id, actor=actor, prepared=prepared,
+            operation_id=call.operation_id, actor=call.actor, prepared=prepared,
         )  # fmt: skip
-        decision = decide(self.state, command, desk)
+        decision = decide(self.state, call.command, desk)
+        result = decision.result
         if decision.commit is not None:
             result = await self._commit(decision.commit)
-            if decision.error is not None:
-                raise decision.error
-            return result
         if decision.error is not None:
             raise decision.error
-        return decision.result
+        return result
 
     async def _commit(self, commit: Commit) -> Any:
         self._stale = True  # until we know: a cancelled or failed call may have been applied
@@ -156,54 +191,49 @@ class ActiveUser:
         self.state.apply(commit)
         self._stale = False
         self._count(commit)
-        self._tell(commit.jobs)
+        self.watches.end(job.id for job in commit.jobs if job.status in ENDED)
+        self.changed.set()
         return commit.result
 
     def _count(self, commit: Commit) -> None:
         for entry in commit.audit:
             self.around.metrics.count("hermes_changes_total", op=entry.op, reason=entry.reason)
 
-    def _tell(self, jobs: tuple[Job, ...]) -> None:
-        for job in jobs:
-            if job.status in ENDED and (watch := self._watched.get(job.id)):
-                watch.ended.set()
-        self.changed.set()
-
     async def _refresh(self) -> None:
+        """Read the state again if it may be behind the ledger, and tell those who wait for what happened there."""
+        if self.closed:
+            raise LeaseLost
         if self._stale:
+            before = self.state
             self.state = await self._read(self.key, self.around)
             self._stale = False
+            self.state.inherit(before)
+            jobs = self.state.jobs
+            self.watches.end(i for i in self.watches if i not in jobs or jobs[i].status in ENDED)
+            self.changed.set()
 
     async def _erase(self, operation_id: str) -> dict[str, Any]:
-        for _ in range(MAX_REPLAYS):
-            await self._refresh()
-            try:
-                receipt = await self.around.ledger.erase(
-                    self.key, self.state.version, self.around.epoch, operation_id, self.around.clock.now()
-                )
-            except VersionConflict:
-                self._stale = True
-                continue
-            self._stale = True
-            await self._refresh()
-            self.changed.set()
-            for watch in self._watched.values():
-                watch.ended.set()
-            counts = ("memories", "vectors", "turns", "audit", "jobs", "profile_slots")
-            return {
-                "erased": {name: getattr(receipt, name) for name in counts},
-                "remaining": receipt.remaining,
-            }
-        raise Overloaded(1.0)
+        version = self.state.version
+        self._stale = True  # until we know
+        receipt = await self.around.ledger.erase(
+            self.key, version, self.around.epoch, operation_id, self.around.clock.now()
+        )
+        await self._refresh()
+        return _erasure(receipt)
+
+    async def catch_up(self) -> None:
+        """Make sure that the state is the ledger's, after a call of which no answer came."""
+        if self._stale:
+            async with self._mailbox:
+                await self._refresh()
 
     # queries
 
     async def ask(self, query: Ask) -> dict[str, Any]:
         """Answer from the last commit, without the mailbox."""
         self.used_at = self.around.clock.now()
-        if self._stale and not self._mailbox.locked():
-            async with self._mailbox:
-                await self._refresh()
+        if not self._mailbox.locked():
+            await self.catch_up()
         if isinstance(query, Recall):
             return await self._recall(query)
         if isinstance(query, ListAudit):
@@ -227,12 +257,13 @@ class ActiveUser:
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
             asked = MarkAsked(session_id=query.session_id, request_id=recalled.asked)
-            self.spawn(self.execute(asked, f"asked:{recalled.asked}:{query.session_id}"))
+            operation_id = f"asked:{recalled.asked}:{query.session_id}"
+            self.spawn(self.execute(asked, operation_id, actor="recall"))
         return recalled.answer
 
     async def _audit(self, query: ListAudit) -> dict[str, Any]:
         after = decode_cursor(query.cursor) if query.cursor else "0"
-        if not after.isdecimal():
+        if not (after.isascii() and after.isdecimal() and len(after) <= MAX_SEQ_DIGITS):
             raise InvalidInput("cursor", "is not one that this API gave")
         entries = await self.around.ledger.audit(self.key, int(after), query.limit + 1)
         shown = entries[: query.limit]
@@ -242,32 +273,20 @@ class ActiveUser:
     # jobs
 
     async def wait(self, job_id: str, timeout_s: float) -> dict[str, Any] | None:
-        """The job's record once it has ended; None when ``timeout_s`` is over first. Raises NotFound."""
+        """The job's record once it has ended; None when ``timeout_s`` is over or the user was put to sleep first.
+
+        Raises NotFound.
+        """
+        await self.catch_up()
         job = self.state.jobs.get(job_id)
-        if job is not None and job.status not in ENDED and not await self._watch(job_id, timeout_s):
-            return None
+        if job is not None and job.status not in ENDED:
+            self.changed.set()  # the extraction sees, once this waits, that somebody does
+            if not await self.watches.wait(job_id, timeout_s):
+                return None
         found = await self.around.ledger.job(self.key.namespace, job_id)
         if found is None or found[0] != self.key:
             raise NotFound("job")
-        return job_record(found[1])
-
-    async def _watch(self, job_id: str, timeout_s: float) -> bool:
-        watch = self._watched.setdefault(job_id, _Watch())
-        watch.watchers += 1
-        self.changed.set()
-        try:
-            await asyncio.wait_for(watch.ended.wait(), timeout_s)
-        except TimeoutError:
-            return False
-        finally:
-            watch.watchers -= 1
-            if not watch.watchers:
-                self._watched.pop(job_id, None)
-        return True
-
-    def watched(self, job_id: str | None) -> bool:
-        """Whether somebody waits for the job, so that its batch should close at once."""
-        return job_id in self._watched
+        return job_record(found[1]) if found[1].status in ENDED else None
 
     # life
 
@@ -282,24 +301,49 @@ class ActiveUser:
             await work
         except HermesError as error:
             log.warning("background work of %s failed: %s", self.key.hashed, error.code)
+        except Exception:
+            log.exception("background work of %s failed", self.key.hashed)
 
-    async def end_idle_sessions(self) -> None:
-        """Close conversations that went silent (SPEC §4.2)."""
-        if any(not session.ended for session in self.state.sessions.values()):
-            now = self.around.clock.now()
-            await self.execute(
-                EndIdleSessions(), f"idle:{self.state.version}:{now.timestamp():.0f}", actor="clock"
-            )
+    async def tidy(self) -> None:
+        """Close conversations that went silent and write the access counts down; not while commands run."""
+        if not self.busy:
+            await self.catch_up()
+            await self._end_idle_sessions()
+            await self._flush()
 
-    async def flush(self) -> None:
-        """Write the access counts down."""
-        counts = self.state.take_access()
-        if counts:
-            await self.around.ledger.touch(self.key, self.around.epoch, counts)
+    async def _end_idle_sessions(self) -> None:
+        """Close conversations without a message for the configured minutes (SPEC §4.2)."""
+        now = self.around.clock.now()
+        before = idle_before(now, self.around.policy.rules.life)
+        if any(not session.ended and session.last_at < before for session in self.state.sessions.values()):
+            operation_id = f"idle:{self.state.version}:{now.timestamp():.0f}"
+            await self.execute(EndIdleSessions(), operation_id, actor="clock")
+
+    async def _flush(self) -> None:
+        """Write the access counts down. In the mailbox: a commit or a reload in between would count them twice."""
+        async with self._mailbox:
+            counts = self.state.take_access()
+            if not counts:
+                return
+            try:
+                await self.around.ledger.touch(self.key, self.around.epoch, counts)
+            except HermesError:
+                self.state.put_back_access(counts)
+                raise
+            self.state.count_access(counts)
+
+    def close(self) -> None:
+        """Let nothing begin any more, and let those go who wait."""
+        self.closed = True
+        self.watches.end(self.watches)
 
     async def sleep(self) -> None:
-        """Stop what runs beside and write down what is only in memory."""
-        for task in list(self._tasks):
-            task.cancel()
+        """Let what runs beside end, close, and write down what is only in memory."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.flush()
+        self.close()
+        await self._flush()
+
+
+def _erasure(receipt: ErasureReceipt) -> dict[str, Any]:
+    counts = ("memories", "vectors", "turns", "audit", "jobs", "profile_slots")
+    return {"erased": {name: getattr(receipt, name) for name in counts}, "remaining": receipt.remaining}

@@ -114,7 +114,9 @@ class Extraction:
         first = batch[0]
         before = [t for t in self._user.state.window(first.session_id) if t.index < first.index]
         return ExtractionRequest(
-            turns=tuple(batch), context=tuple(before[-self._rules.context_turns :]), known=self._touched(batch)
+            turns=tuple(batch),
+            context=tuple(before[-self._rules.context_turns :]),
+            known=self._touched(batch),
         )
 
     def _touched(self, batch: list[Turn]) -> tuple[Memory, ...]:

@@ -8,17 +8,27 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory.app.commands import AnswerChallenge, Command, Edit, Ingest, RequestUnfreeze
+from hermes_memory.app.commands import (
+    AnswerChallenge,
+    Command,
+    ConfirmMemory,
+    Edit,
+    EndSession,
+    Ingest,
+    RequestUnfreeze,
+)
 from hermes_memory.app.editing import Reading
-from hermes_memory.app.ingest import check_times
+from hermes_memory.app.ingest import check_ids, check_times
 from hermes_memory.app.state import UserState
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Role, Turn
+from hermes_memory.errors import SessionOwned
 
 if TYPE_CHECKING:
     from hermes_memory.runtime.active import Surroundings
 
+PANEL_SESSION = "panel"  # where a confirmation counts that names no session
 _NAMED_USER = re.compile(r"^\s*(?:(用户|使用者)|(the user))\s*", re.IGNORECASE)
 
 
@@ -28,12 +38,29 @@ async def prepare(key: UserKey, state: UserState, command: Command, around: Surr
     return await step(key, state, command, around) if step else None
 
 
+async def read_ahead(state: UserState, command: Command, around: Surroundings) -> Reading | None:
+    """What needs a model, done before the command's turn comes: a mailbox never waits for a model."""
+    return await _edit(state.key, state, command, around) if isinstance(command, Edit) else None
+
+
 async def _ingest(key: UserKey, state: UserState, command: Ingest, around: Surroundings) -> Any:
     """Bind the session, and find out which of the messages are known; what is invalid binds nothing."""
     check_times(command, around.clock.now())
+    check_ids(command)
     await around.ledger.bind_session(key, command.session_id)
     ids = [message.id for message in command.messages if message.id is not None]
     return await around.ledger.seen_messages(key, command.session_id, ids) if ids else {}
+
+
+async def _named(
+    key: UserKey, state: UserState, command: EndSession | ConfirmMemory, around: Surroundings
+) -> None:
+    """A session that is named must not be another user's; an unknown one is nobody's and stays so."""
+    if command.session_id in state.sessions or command.session_id == PANEL_SESSION:
+        return
+    owner = await around.ledger.session_owner(key.namespace, command.session_id)
+    if owner not in {None, key.user_id}:
+        raise SessionOwned
 
 
 async def _edit(key: UserKey, state: UserState, command: Edit, around: Surroundings) -> Reading | None:
@@ -64,6 +91,8 @@ async def _secret(key: UserKey, state: UserState, command: Command, around: Surr
 
 _STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Awaitable[Any]]] = {
     Ingest: _ingest,
+    EndSession: _named,
+    ConfirmMemory: _named,
     Edit: _edit,
     RequestUnfreeze: _secret,
     AnswerChallenge: _secret,

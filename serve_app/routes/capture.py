@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query, Response
 from hermes_memory.app.commands import EndSession, Incoming, Ingest
 from hermes_memory.app.records import job_record
 from hermes_memory.app.users import operation_id_of
-from hermes_memory.core.ids import UserKey, check_id
+from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import InvalidInput, NotFound
 from serve_app.problems import TooLarge
-from serve_app.schemas import MessagesIn
-from serve_app.services import DEFAULT_NAMESPACE, Services, Services_, SessionPath, User
+from serve_app.schemas import MessagesIn, is_blank
+from serve_app.services import DEFAULT_NAMESPACE, JobPath, Services, Services_, SessionPath, User
 
 router = APIRouter(tags=["capture"])
 
@@ -35,17 +35,25 @@ async def post_messages(
     the time is over first. Messages that were sent before count as duplicates.
     """
     command = ingest_command(body, at)
+    longest_s = at.settings.api.max_wait_s
+    if timeout_s is not None and timeout_s > longest_s:
+        raise InvalidInput("timeout_s", f"must be at most {longest_s:g}")
     accepted: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     at.metrics.count("hermes_messages_total", accepted["accepted"])
     if not wait:
         return accepted
+    if accepted["duplicates"] == len(command.messages):
+        response.status_code = 200
+        return {**accepted, "status": "done", "reason": None, "changes": [], "version": None}
     return await settled(key, accepted, timeout_s or at.settings.api.default_wait_s, at, response)
 
 
 def ingest_command(body: MessagesIn, at: Services) -> Ingest:
     """The command of a POST; blank messages carry nothing and are left out."""
     limits = at.settings.api
-    spoken = [message for message in body.messages if message.content.strip()]
+    if len(body.messages) > limits.max_messages:
+        raise InvalidInput("messages", f"must be at most {limits.max_messages}")
+    spoken = [message for message in body.messages if not is_blank(message.content)]
     if not spoken:
         raise InvalidInput("messages", "hold no content")
     for number, message in enumerate(body.messages):
@@ -67,9 +75,6 @@ async def settled(
     key: UserKey, accepted: dict[str, Any], timeout_s: float, at: Services, response: Response
 ) -> dict[str, Any]:
     """What became of an accepted POST, as 200; the acceptance, as 202, when the time is over first."""
-    if not accepted["accepted"]:
-        response.status_code = 200
-        return {**accepted, "status": "done", "changes": [], "version": None}
     job = await at.users.wait(key, accepted["job_id"], timeout_s)
     if job is None:
         return accepted
@@ -77,10 +82,10 @@ async def settled(
     return {**accepted, **{name: job[name] for name in ("status", "reason", "changes", "version")}}
 
 
-@router.get("/v1/jobs/{job_id}", summary="Where an extraction job stands")
-async def get_job(job_id: str, at: Services_) -> dict[str, Any]:
+@router.get("/v1/jobs/{job}", summary="Where an extraction job stands")
+async def get_job(job: JobPath, at: Services_) -> dict[str, Any]:
     """Status queued, running, done or failed, with reason, attempts and, at the end, the changes."""
-    found = await at.ledger.job(DEFAULT_NAMESPACE, check_id(job_id, "job_id"))
+    found = await at.ledger.job(DEFAULT_NAMESPACE, job)
     if found is None:
         raise NotFound("job")
     return job_record(found[1])

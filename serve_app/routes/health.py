@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from hermes_memory.adapters.metrics import merged
 from hermes_memory.errors import HermesError
 from serve_app.services import Probe, Services_
 
@@ -42,5 +43,6 @@ async def _probe(probe: Probe) -> dict[str, Any]:
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
 async def metrics(at: Services_) -> Response:
-    """In the text format of Prometheus."""
-    return Response(at.metrics.render(), media_type="text/plain; version=0.0.4")
+    """In the text format of Prometheus; the label ``process`` tells the ingress from the hosts."""
+    texts = {"ingress": at.metrics.render(), **await at.scrape()}
+    return Response(merged(texts), media_type="text/plain; version=0.0.4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -19,13 +20,16 @@ from hermes_memory.app.commands import (
     RequestUnfreeze,
 )
 from hermes_memory.app.users import operation_id_of
-from hermes_memory.core.ids import check_id
 from hermes_memory.core.model import Category, EvidenceKind, Layer, Lock, Role, Scope, Status, Tier
-from hermes_memory.errors import InvalidInput, Refused
+from hermes_memory.core.reasons import Reason
+from hermes_memory.errors import ExtractionFailed, InvalidInput, Refused
+from hermes_memory.ports.ledger import JobStatus
 from serve_app.schemas import ChallengeAnswer, ConfirmIn, FreezeIn, MemoryPatch, StatementIn, UnfreezeIn
-from serve_app.services import MemoryPath, Services_, User
+from serve_app.services import ChallengePath, MemoryPath, Services_, User
 
 router = APIRouter(tags=["memories"])
+
+_ETAG = re.compile(r'\s*(?:"([0-9]{1,15})"|([0-9]{1,15}))\s*')
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(max_length=512)]
@@ -55,7 +59,7 @@ async def list_memories(
 
 
 @router.post("/v1/users/{user}/memories", status_code=201, summary="State a memory in a panel")
-async def state_memory(key: User, body: StatementIn, at: Services_) -> dict[str, Any]:
+async def state_memory(key: User, body: StatementIn, at: Services_, response: Response) -> dict[str, Any]:
     """The statement is a user turn of its own; it goes through the gates, and 422 says what they refused."""
     command = Ingest(
         session_id=body.session_id or f"panel-{key.hashed[:16]}",
@@ -65,10 +69,15 @@ async def state_memory(key: User, body: StatementIn, at: Services_) -> dict[str,
     )
     accepted = await at.users.execute(key, command, operation_id_of(command))
     job = await at.users.wait(key, accepted["job_id"], at.settings.api.default_wait_s)
-    changes = job["changes"] if job else []
+    if job is None:  # it will be read later; the job says when
+        response.status_code = 202
+        return {**accepted, "changes": [], "memory_ids": []}
+    if job["status"] == JobStatus.FAILED:
+        raise ExtractionFailed(job["reason"])
+    changes = job["changes"]
     kept = [change for change in changes if change["memory_id"] and change["op"] != "refused"]
-    if job is not None and not kept:
-        raise Refused(changes[0]["reason"] if changes else "low_value")
+    if not kept:
+        raise Refused(changes[0]["reason"] if changes else Reason.LOW_VALUE)
     return {
         **accepted,
         "changes": changes,
@@ -116,10 +125,10 @@ async def patch_memory(
 def _version(if_match: str | None) -> int | None:
     if if_match is None:
         return None
-    text = if_match.strip().removeprefix("W/").strip('"')
-    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+    found = _ETAG.fullmatch(if_match)
+    if found is None:
         raise InvalidInput("If-Match", "must be the version from the ETag")
-    return int(text)
+    return int(found[1] or found[2])
 
 
 @router.delete("/v1/users/{user}/memories/{memory}", summary="Remove one memory, physically")
@@ -161,13 +170,12 @@ async def request_unfreeze(key: User, memory: MemoryPath, body: UnfreezeIn, at: 
 
 
 @router.post(
-    "/v1/users/{user}/memories/{memory}/unfreeze/{challenge_id}", summary="Answer an unfreeze challenge"
+    "/v1/users/{user}/memories/{memory}/unfreeze/{challenge}", summary="Answer an unfreeze challenge"
 )
 async def answer_challenge(
-    key: User, memory: MemoryPath, challenge_id: str, body: ChallengeAnswer, at: Services_
+    key: User, memory: MemoryPath, challenge: ChallengePath, body: ChallengeAnswer, at: Services_
 ) -> dict[str, Any]:
     """The right code gives a token for one change; a wrong one is 403."""
-    challenge = check_id(challenge_id, "challenge_id")
     command = AnswerChallenge(memory_id=memory, challenge_id=challenge, answer=body.answer)
     token: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     return token

@@ -21,10 +21,9 @@ from hermes_memory.app.commands import (
     Summarise,
 )
 from hermes_memory.app.users import operation_id_of
-from hermes_memory.core.ids import check_id
 from serve_app.routes.memories import Cursor, Limit
 from serve_app.schemas import ConfirmationAnswer, ConsentIn, MaintainIn
-from serve_app.services import Services_, User
+from serve_app.services import ConfirmationPath, Services_, User
 
 router = APIRouter(tags=["user"])
 
@@ -51,12 +50,12 @@ async def list_confirmations(
     return await at.users.ask(key, ListConfirmations(cursor=cursor, limit=limit))
 
 
-@router.post("/v1/users/{user}/confirmations/{request_id}", summary="Answer a confirmation request")
+@router.post("/v1/users/{user}/confirmations/{confirmation}", summary="Answer a confirmation request")
 async def answer_confirmation(
-    key: User, request_id: str, body: ConfirmationAnswer, at: Services_
+    key: User, confirmation: ConfirmationPath, body: ConfirmationAnswer, at: Services_
 ) -> dict[str, Any]:
     """The answer is verification enough for a frozen memory (SPEC §5)."""
-    command = AnswerConfirmation(request_id=check_id(request_id, "id"), choice=body.choice)
+    command = AnswerConfirmation(request_id=confirmation, choice=body.choice)
     answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     return answer
 

@@ -54,13 +54,14 @@ class ServerProcess:
 
     def start(self) -> float:
         """Start and wait until ready; returns the seconds it took."""
-        started = time.monotonic()
+        started, before = time.monotonic(), self.log.stat().st_size if self.log.exists() else 0
         self.process = self.spawn()
         while time.monotonic() - started < READY_S:
             if self.process.poll() is not None:
                 break
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).status_code == 200:
+                announced = b"answers at" in self.log.read_bytes()[before:]  # not an orphan of the last run
+                if announced and httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).status_code == 200:
                     return time.monotonic() - started
             except httpx.HTTPError:
                 pass
@@ -81,12 +82,13 @@ class ServerProcess:
 
     def kill_group(self) -> None:
         """SIGKILL the driver and everything it ever started."""
+        assert self.process is not None
+        self.process.kill()
         for process in self.family():
             try:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
-        assert self.process is not None
         self.process.wait(10)
 
     def family(self) -> list[psutil.Process]:

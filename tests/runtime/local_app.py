@@ -1,6 +1,6 @@
 """The HTTP app over user actors in this process: all routes and gates, no Ray. Also a script for quick trials:
 
-    python -m tests.runtime.local_app DATA PORT
+python -m tests.runtime.local_app DATA PORT
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from hermes_memory.wiring import build_distiller, build_embedder, build_host, bu
 from serve_app.api import create_app
 from serve_app.services import Services
 
-WITHOUT_MODEL: dict[str, Any] = {"embedder": {"kind": "hash", "calibration": "hash"}, "ledger": {"synchronous": "NORMAL"}}
+WITHOUT_MODEL: dict[str, Any] = {
+    "embedder": {"kind": "hash", "calibration": "hash"},
+    "ledger": {"synchronous": "NORMAL"},
+}
 
 
 def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
-    """The app with everything behind it in this process; ``data`` must exist."""
+    """The app with everything behind it in this process; ``data`` must exist. Reads files: not in an event loop."""
     chosen = settings or load_settings(None, WITHOUT_MODEL)
+    embedder, policy = build_embedder(chosen), build_policy(chosen)
+    host = build_host("local", chosen, data, build_distiller(chosen, embedder), embedder.info)
+    ledger = build_ledger(chosen, data)
 
     @asynccontextmanager
     async def open_services() -> AsyncIterator[Services]:
-        embedder = build_embedder(chosen)
-        host = build_host("local", chosen, data, build_distiller(chosen, embedder), embedder.info)
         await host.start()
-        ledger = build_ledger(chosen, data)
         await ledger.open(embedder.info)
 
         async def ping() -> dict[str, Any]:
@@ -44,7 +47,7 @@ def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
                 users=LocalUsers(host),
                 ledger=ledger,
                 embedder=embedder,
-                policy=build_policy(chosen),
+                policy=policy,
                 settings=chosen,
                 metrics=PrometheusMetrics(),
                 probes={"ledger": ping},

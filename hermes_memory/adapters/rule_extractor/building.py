@@ -32,7 +32,8 @@ class Words:
     act: SpeechAct
     markers: frozenset[Marker]
     moment: Moment | None
-    emotional: bool
+    emotional: bool = False
+    says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
 
 
@@ -80,8 +81,8 @@ class Builder:
             valid_from=moment.at if moment and (category is Category.EVENT or Marker.LASTING_CHANGE in markers) else None,
         )
 
-    def note(self, turn: Turn, mirror: str, words: Words) -> Candidate:
-        """An unread sentence about the user, kept in their own words as an EVENT of dimension ``note``."""
+    def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
+        """An unread sentence about ``who``, kept in their own words as an EVENT of dimension ``note``."""
         weight = self._weight("note")
         content = self._trim(turn.content, words.start, words.end)
         markers = words.markers - ({Marker.TEMPORARY} if words.moment else set())
@@ -92,7 +93,7 @@ class Builder:
             content=content,
             category=Category.EVENT,
             layer=None,
-            subject="user",
+            subject=who,
             predicate="note",
             object=self._trim(turn.content, words.start, words.end),
             dimension="note",
@@ -155,7 +156,7 @@ class Builder:
     def _content(
         self, text: str, mirror: str, reading: Reading, words: Words, moment: Moment | None, category: Category
     ) -> str:
-        start, end = words.start, words.end
+        start, end = words.says, words.end
         if reading.listed:
             content = self._one_of_many(text, reading, words)
         else:
@@ -169,7 +170,7 @@ class Builder:
     def _one_of_many(self, text: str, reading: Reading, words: Words) -> str:
         """The clause with the whole list replaced by this one item, so that each atom stands alone."""
         item = text[reading.thing.start : reading.thing.end]
-        around = text[words.start : reading.whole.start] + item + text[reading.whole.end : reading.end]
+        around = text[words.says : reading.whole.start] + item + text[reading.whole.end : reading.end]
         return self._rules.grammar.strip_content.sub("", around).strip()
 
     def _trim(self, text: str, start: int, end: int, keep: int = 0) -> str:

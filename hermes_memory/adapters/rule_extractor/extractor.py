@@ -7,6 +7,7 @@ from importlib.resources import files
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.rule_extractor.data import Rules
 from hermes_memory.adapters.rule_extractor.loading import load_rules
+from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.reader import TurnReader
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, ExtractionRequest, Refusal
 from hermes_memory.core.dimensions import Dimensions
@@ -63,4 +64,5 @@ def load_rule_extractor(dimensions: Dimensions | None = None) -> RuleExtractor:
     """
     configs = files("configs")
     known = dimensions if dimensions is not None else load_dimensions(configs / "dimensions.toml")
+    simplified("")  # reads the character table now and not within a request
     return RuleExtractor(load_rules(configs / "extraction", known), known)

@@ -29,6 +29,7 @@ class Subject:
 
     who: str
     start: int
+    mention: str = ""  # the words that named them: "My friend Jo"
 
     @property
     def is_user(self) -> bool:
@@ -111,7 +112,7 @@ class Opener:
         if hit := grammar.other.match(mirror, begin, end):
             return carried or Subject(text[begin : hit.end()], begin), hit.end()
         if hit := grammar.name.match(mirror, begin, end):
-            return Subject(text[begin : hit.end()], begin), hit.end()
+            return _other(text, begin, begin, hit.end())
         return None, begin
 
     def _zh_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
@@ -120,8 +121,8 @@ class Opener:
         if hit is None:
             return None
         if named := _ZH_NAME.match(mirror, hit.end(), end):
-            return Subject(text[named.start() : named.end()], begin), named.end()
-        return Subject(text[hit.start() : hit.end()], begin), hit.end()
+            return _other(text, begin, named.start(), named.end())
+        return _other(text, begin, hit.start(), hit.end())
 
     def _en_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
         own = _EN_OWN.match(mirror, begin, end)
@@ -133,8 +134,7 @@ class Opener:
             return None
         named = _EN_NAME.match(mirror, hit.end(), end)
         stop = named.end() if named else hit.end()
-        who = text[hit.end() : stop].strip(" ,") if named else text[hit.start() : stop]
-        return Subject(who, begin), stop
+        return _other(text, begin, hit.end() if named else hit.start(), stop)
 
     def _later_user(self, mirror: str, begin: int, end: int) -> tuple[int, int] | None:
         """A 我 after other words ("这次装修我预算有限"), unless they speak of someone else."""
@@ -143,3 +143,8 @@ class Opener:
             return None
         hit = self._grammar.user.match(mirror, at, end)
         return (at, hit.end()) if hit else None
+
+
+def _other(text: str, begin: int, start: int, end: int) -> tuple[Subject, int]:
+    """The person named by ``text[start:end]``, mentioned from ``begin`` on."""
+    return Subject(text[start:end].strip(" ,"), begin, text[begin:end]), end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
@@ -17,9 +17,13 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, Tone
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import Memory, Polarity, Turn
+from hermes_memory.core.model import USER, Memory, Polarity, Turn
 from hermes_memory.core.reasons import Reason
 
+_HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
+_DESCRIBING = frozenset(
+    {"name", "age", "gender", "birthday", "zodiac", "body", "pet_name", "personality", "hometown", "education"}
+)
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
@@ -32,7 +36,7 @@ class Draft:
     mirror: str
     tone: Tone
     items: list[tuple[Reading, Words]] = field(default_factory=list)
-    notes: list[Words] = field(default_factory=list)
+    notes: list[tuple[str, Words]] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     spoken_of: Subject | None = None  # the last person other than the user
 
@@ -125,6 +129,9 @@ class TurnReader:
         setting = Setting(markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
+        if found and opening.subject is None and self._describes_last(draft, thread, found[0]):
+            thread.last = self._lengthen(draft, thread, clause.end)
+            return
         if not found:
             self._unread(draft, thread, clause, opening)
             return
@@ -140,24 +147,30 @@ class TurnReader:
         markers: frozenset[Marker],
         moment: Moment | None,
     ) -> None:
-        starts = sorted({reading.start for reading in found})
+        ends = sorted({reading.end for reading in found})
         for reading in found:
-            index = starts.index(reading.start)
-            a = start if index == 0 else reading.start
-            b = starts[index + 1] if index + 1 < len(starts) else end
+            index = ends.index(reading.end)
+            a = start if index == 0 else ends[index - 1]
+            b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
-            lead = ""
-            if not reading.subject.is_user and not reading.named:
-                lead, a = self._lead_subject(draft, reading, a)
-            draft.items.append((reading, Words(a, b, act, markers, moment, emotional, lead)))
+            leans = not reading.subject.is_user and not reading.named and reading.subject.start < a
+            draft.items.append(
+                (
+                    reading,
+                    Words(
+                        start=reading.subject.start if leans else a,
+                        end=b,
+                        act=act,
+                        markers=markers,
+                        moment=moment,
+                        emotional=emotional,
+                        says=a,
+                        lead_subject=reading.subject.mention if leans else "",
+                    ),
+                )
+            )
         thread.last = len(draft.items) - 1
         thread.said = True
-
-    def _lead_subject(self, draft: Draft, reading: Reading, start: int) -> tuple[str, int]:
-        """A clause that leans on a person named before: the span reaches back to the name."""
-        if reading.subject.start >= start or draft.mirror[reading.subject.start : start].count("\n"):
-            return "", start
-        return draft.turn.content[reading.subject.start : start], reading.subject.start
 
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)
@@ -179,15 +192,28 @@ class TurnReader:
         if not opening.subject.is_user:
             draft.spoken_of = opening.subject
 
+    @staticmethod
+    def _describes_last(draft: Draft, thread: Thread, reading: Reading) -> bool:
+        """ "I have a daughter, five years old": the age is hers."""
+        if thread.last is None or reading.pattern.own:
+            return False
+        return draft.items[thread.last][0].dimension in _HAVING and reading.dimension in _DESCRIBING
+
+    @staticmethod
+    def _lengthen(draft: Draft, thread: Thread, end: int) -> int | None:
+        """Let the last statement of the sentence reach to ``end``."""
+        if thread.last is not None and not draft.items[thread.last][0].listed:
+            reading, words = draft.items[thread.last]
+            draft.items[thread.last] = (reading, replace(words, end=end))
+        return thread.last
+
     # --- what is left
 
     def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
         mirror, speech = draft.mirror, self._rules.speech
         said = mirror[opening.content : clause.end]
         if thread.last is not None and self._rules.grammar.tail.match(said):
-            reading, words = draft.items[thread.last]
-            if not reading.listed:
-                draft.items[thread.last] = (reading, _longer(words, clause.end))
+            thread.last = self._lengthen(draft, thread, clause.end)
             return
         if speech.command.match(said) or speech.task.match(said):
             draft.refuse(Reason.COMMAND)
@@ -208,11 +234,12 @@ class TurnReader:
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        draft.notes.append(Words(start, part.end, act, thread.markers, moment, False))
+        who = thread.subject.who if thread.subject else USER
+        draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
-            words = Words(reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, False)
+            words = Words(reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, says=reading.start)
             draft.items.append((reading, words))
             draft.notes.clear()
             draft.reasons.clear()
@@ -235,7 +262,7 @@ class TurnReader:
         ]
         candidates = [self._builder.build(turn, draft.mirror, reading, words) for reading, words in kept]
         if not affirmations:
-            candidates += [self._builder.note(turn, draft.mirror, words) for words in draft.notes]
+            candidates += [self._builder.note(turn, draft.mirror, who, words) for who, words in draft.notes]
         silent = not candidates and not affirmations and not draft.reasons
         reasons = [Reason.LOW_VALUE] if silent else draft.reasons
         if candidates or affirmations:
@@ -245,10 +272,6 @@ class TurnReader:
 
 def _bare(mirror: str) -> str:
     return " ".join(mirror.translate({ord(char): " " for char in _FILLER_EDGE}).split())
-
-
-def _longer(words: Words, end: int) -> Words:
-    return Words(words.start, end, words.act, words.markers, words.moment, words.emotional, words.lead_subject)
 
 
 def _key(draft: Draft, reading: Reading) -> tuple[str, str, str, Polarity]:

@@ -71,11 +71,16 @@ def _of_sentence(mirror: str, part: Sentence, speech: Speech) -> Iterator[Stretc
     if speech.irony.search(mirror, a, b):
         yield Stretch(a, b, SpeechAct.IRONY)
     if (hit := speech.quotation.search(mirror, a, b)) and not speech.vouched.search(mirror, a, b):
-        yield Stretch(hit.start(), b, SpeechAct.QUOTATION)
+        yield Stretch(_clause_start(part, hit.start()), b, SpeechAct.QUOTATION)
     hit = speech.hypothetical.search(mirror, a, b)
     if hit and (part.asks or not speech.habit_condition.search(mirror, hit.end(), b)):
         closes = hit.end() >= b  # "… 就好了": the wish stands at the end and covers all
-        yield Stretch(a if closes else hit.start(), b, SpeechAct.HYPOTHETICAL)
+        yield Stretch(a if closes else _clause_start(part, hit.start()), b, SpeechAct.HYPOTHETICAL)
+
+
+def _clause_start(part: Sentence, offset: int) -> int:
+    starts = [clause.start for clause in part.clauses if clause.start <= offset]
+    return max(starts, default=part.start)
 
 
 def _material(mirror: str, parts: Sequence[Sentence], speech: Speech) -> Iterator[Stretch]:

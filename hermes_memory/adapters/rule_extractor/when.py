@@ -69,6 +69,7 @@ _GAP = re.compile(
     r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*",
     re.I,
 )
+_CLOCK_REACH = 24  # characters behind a date in which a clock time belongs to it
 _AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "晚"})
 _EVENING_WORDS = frozenset({"今晚", "明晚", "昨晚", "tonight"})
 
@@ -127,7 +128,7 @@ def date_at(text: str, at: int, end: int) -> int:
     stop = at
     while True:
         gap = _GAP.match(text, stop, end).end()  # type: ignore[union-attr]
-        hit = _DATE.match(text, gap, end) or _CLOCK.match(text, gap, end)
+        hit = _DATE.match(text, gap, end) or (_CLOCK.match(text, gap, end) if stop > at else None)
         if hit is None or hit.end() == hit.start():
             return gap if stop > at else at
         stop = hit.end()
@@ -220,7 +221,7 @@ _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
 
 def _clock_near(text: str, date: re.Match[str], end: int) -> tuple[time, int] | None:
     """The clock time that belongs to the date: later in the clause, or just before it."""
-    hit = _CLOCK.search(text, date.end(), end)
+    hit = _CLOCK.search(text, date.end(), min(end, date.end() + _CLOCK_REACH))
     if hit is None:
         before = _CLOCK.search(text, max(0, date.start() - 16), date.start())
         hit = before

@@ -1,0 +1,1 @@
+"""Benchmarks: each measures beside a floor in the same run and declares its limits as data."""

@@ -1,0 +1,72 @@
+"""``python -m bench [recall|memory|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from bench import recall_latency, warm_memory
+from bench.report import Limit, Report, environment
+from bench.stack import Say
+
+RESULTS = Path(__file__).parent / "results"
+
+
+class Run(Protocol):
+    """Measures; ``say`` is told what happens."""
+
+    def __call__(self, *, quick: bool, say: Say) -> Report: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What to run and what must hold."""
+
+    run: Run
+    limits: Sequence[Limit]
+
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
+    "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for, print, save, and hold the limits."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Benchmarks, each against its limits."
+    )
+    parser.add_argument("which", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
+    parser.add_argument("--quick", action="store_true", help="fewer users and requests; figures are rough")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes")
+    chosen = parser.parse_args(arguments)
+    names = list(BENCHMARKS) if chosen.which == "all" else [chosen.which]
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    kept = [_one(name, chosen.quick, chosen.out, console) for name in names]
+    return 0 if all(kept) else 1
+
+
+def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
+    benchmark, surroundings = BENCHMARKS[name], environment()
+    report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
+    for drawn in report.tables:
+        console.print(drawn)
+    missed = report.missed(benchmark.limits)
+    for limit in benchmark.limits:
+        mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
+        console.print(
+            f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.2f} < {limit.below}"
+        )
+    console.print(f"saved {report.save(out, surroundings)}")
+    return not missed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""``hermes demo``: two short stories told to a real server."""

@@ -1,0 +1,657 @@
+"""The HTTP contract, route by route: shapes, statuses, headers, and what one call means to the next."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes_memory.core.reasons import Reason
+from tests.runtime.conftest import Api, Someone, check_problem, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PEANUTS = "我对花生过敏"
+OSLO = "I live in Oslo."
+SPICY = "我喜欢吃辣"
+OPS = {
+    "added", "reinforced", "confirmed", "superseded", "rival", "conflict", "merged", "frozen", "unfrozen",
+    "refrozen", "archived", "reactivated", "evicted", "erased", "refused",
+}  # fmt: skip
+LAYERS = {"identity", "restriction", "preference", "style", "context"}
+
+
+def body(session: str, *messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"session_id": session, "messages": list(messages), **more}
+
+
+def message(content: str, id_: str | None = None, role: str = "user", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **({"id": id_} if id_ else {}), **more}
+
+
+async def post(user: Someone, sent: dict[str, Any], **query: Any) -> tuple[int, Any]:
+    answer = await user.api.post(f"{user.path}/messages", json=sent, params=query)
+    return answer.status_code, answer.json()
+
+
+# capture
+
+
+async def test_messages_are_taken_in_and_read_later(user: Someone) -> None:
+    status, taken = await post(user, body(user.session, message(PEANUTS, "m-1")))
+    assert status == 202
+    assert set(taken) == {"job_id", "accepted", "duplicates"}
+    assert (taken["accepted"], taken["duplicates"]) == (1, 0)
+    async with asyncio.timeout(10):
+        while (job := (await user.api.get(f"/v1/jobs/{taken['job_id']}")).json())["status"] != "done":
+            assert job["status"] in {"queued", "running"}
+            await asyncio.sleep(0.01)
+    assert {"job_id", "status", "reason", "attempts", "changes", "version"} <= set(job)
+    assert job["job_id"] == taken["job_id"]
+
+
+async def test_waiting_answers_with_what_the_gates_made(user: Someone) -> None:
+    sent = body(
+        user.session,
+        message(PEANUTS, "m-1", created_at="2026-03-02T20:15:00+08:00"),
+        message("Noted.", "m-2", "assistant"),
+        message("ok", "m-3"),
+        timezone="Asia/Shanghai",
+        scene="dining",
+    )
+    status, answer = await post(user, sent, wait="true", timeout_s=20)
+    assert status == 200
+    assert set(answer) == {"job_id", "accepted", "duplicates", "status", "reason", "changes", "version"}
+    assert (answer["status"], answer["accepted"]) == ("done", 3)
+    for change in answer["changes"]:
+        assert set(change) == {"op", "memory_id", "reason", "message_id"}
+        assert change["op"] in OPS
+        assert change["reason"] in set(Reason)
+    made = [change for change in answer["changes"] if change["message_id"] == "m-1"]
+    assert [change["op"] for change in made] == ["added", "frozen"]  # two entries
+    record = await user.get(f"/memories/{made[0]['memory_id']}")
+    assert record["evidence"][0]["quote"] in PEANUTS
+    assert datetime.fromisoformat(record["created_at"]) == datetime(2026, 3, 2, 12, 15, tzinfo=UTC)
+
+
+async def test_time_over_is_202_as_without_waiting(data: Path) -> None:
+    async with serving(data, {"batch": {"attempts": 50, "backoff_s": 5.0}}) as api:
+        app = api._transport.app  # type: ignore[attr-defined]
+        host = app.state.services.users._host
+
+        async def stuck(_: Any) -> Any:
+            await asyncio.sleep(60)
+
+        host._distiller.distil = stuck
+        status, answer = await post(Someone(api, "u"), body("s", message(OSLO)), wait="true", timeout_s=0.05)
+    assert status == 202
+    assert set(answer) == {"job_id", "accepted", "duplicates"}
+
+
+async def test_a_failed_extraction_is_200_failed_with_a_reason(data: Path) -> None:
+    async with serving(data, {"batch": {"attempts": 1, "delay_s": 0.01}}) as api:
+        app = api._transport.app  # type: ignore[attr-defined]
+
+        async def broken(_: Any) -> Any:
+            raise RuntimeError("no model")
+
+        app.state.services.users._host._distiller.distil = broken
+        user = Someone(api, "u")
+        status, answer = await post(user, body("s", message(OSLO)), wait="true")
+        assert (status, answer["status"], answer["reason"]) == (200, "failed", "RuntimeError")
+        job = (await api.get(f"/v1/jobs/{answer['job_id']}")).json()
+        assert (job["status"], job["attempts"]) == ("failed", 1)
+        check_problem(
+            await api.post("/v1/users/u/memories", json={"content": OSLO}), 503, "extraction_failed"
+        )
+
+
+async def test_the_same_messages_again_are_duplicates_and_change_nothing(user: Someone) -> None:
+    sent = body(user.session, message(PEANUTS, "m-1"), message(OSLO, "m-2"))
+    _, first = await post(user, sent, wait="true")
+    before = user.api.contents()
+    status, again = await post(user, sent)
+    assert (status, again) == (202, {"job_id": first["job_id"], "accepted": 0, "duplicates": 2})
+    status, waited = await post(user, sent, wait="true")
+    assert (status, waited["status"], waited["changes"]) == (200, "done", [])
+    assert waited["job_id"] == first["job_id"]
+    assert user.api.contents() == before
+
+
+async def test_a_request_with_some_known_messages_takes_the_rest(user: Someone) -> None:
+    await post(user, body(user.session, message(PEANUTS, "m-1")), wait="true")
+    _, answer = await post(
+        user, body(user.session, message(PEANUTS, "m-1"), message(OSLO, "m-2")), wait="true"
+    )
+    assert (answer["accepted"], answer["duplicates"]) == (1, 1)
+
+
+@pytest.mark.parametrize("changed", [message(OSLO, "m-1"), message(PEANUTS, "m-1", "assistant")])
+async def test_a_message_id_with_other_content_is_409(user: Someone, changed: dict[str, Any]) -> None:
+    await post(user, body(user.session, message(PEANUTS, "m-1")), wait="true")
+    before = user.api.contents()
+    answer = await user.api.post(f"{user.path}/messages", json=body(user.session, message(SPICY), changed))
+    check_problem(answer, 409, "message_id_reused")
+    assert user.api.contents() == before
+
+
+async def test_message_ids_are_unique_per_user_and_session(user: Someone, other: Someone) -> None:
+    await post(user, body(user.session, message(PEANUTS, "m-1")), wait="true")
+    _, elsewhere = await post(user, body(f"{user.session}-2", message(OSLO, "m-1")))
+    _, stranger = await post(other, body(other.session, message(OSLO, "m-1")))
+    assert (elsewhere["accepted"], stranger["accepted"]) == (1, 1)
+
+
+async def test_a_session_belongs_to_one_user(user: Someone, other: Someone) -> None:
+    await user.say(OSLO)
+    before = user.api.contents()
+    sent = body(user.session, message(PEANUTS))
+    check_problem(await other.api.post(f"{other.path}/messages", json=sent), 409, "session_owned")
+    asked = {"query": "hello", "session_id": user.session}
+    check_problem(await other.api.post(f"{other.path}/recall", json=asked), 409, "session_owned")
+    check_problem(await other.api.post(f"{other.path}/sessions/{user.session}/end"), 409, "session_owned")
+    stated = {"content": PEANUTS, "session_id": user.session}
+    check_problem(await other.api.post(f"{other.path}/memories", json=stated), 409, "session_owned")
+    assert user.api.contents() == before
+
+
+async def test_a_refused_request_binds_no_session(user: Someone, other: Someone) -> None:
+    ahead = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    sent = body("s-contested-1", message(OSLO, created_at=ahead))
+    check_problem(await user.api.post(f"{user.path}/messages", json=sent), 422, "invalid_input")
+    twice = body("s-contested-2", message(OSLO, "m"), message(SPICY, "m"))
+    check_problem(await user.api.post(f"{user.path}/messages", json=twice), 409, "message_id_reused")
+    for session in ("s-contested-1", "s-contested-2"):
+        assert (await post(other, body(session, message(OSLO))))[0] == 202
+
+
+async def test_ending_a_session_is_200_and_may_be_repeated(user: Someone) -> None:
+    await user.say(OSLO)
+    for session in (user.session, user.session, "s-never-seen"):
+        assert await user.call("POST", f"/sessions/{session}/end") == {"session_id": session, "ended": True}
+    assert {record["tier"] for record in (await user.get("/memories"))["memories"]} == {"longterm"}
+
+
+async def test_an_unknown_job_is_404(api: Api) -> None:
+    check_problem(await api.get("/v1/jobs/job_nothing"), 404, "not_found")
+
+
+async def test_a_full_mailbox_is_429_with_retry_after(data: Path) -> None:
+    async with serving(data, {"actors": {"max_waiting": 0}}) as api:
+        answer = await api.post("/v1/users/u/pause")
+    assert check_problem(answer, 429, "overloaded")["retryable"] is True
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+# recall
+
+
+async def test_recall_answers_in_the_published_shape(user: Someone) -> None:
+    await user.say(PEANUTS, "我住在苏州")
+    asked = {
+        "query": "晚饭吃什么,花生酱可以吗", "session_id": "s-unknown", "scene": "dining", "top_k": 6, "budget_chars": 600,
+        "timezone": "Asia/Shanghai", "include": ["memories", "profile", "ask"],
+    }  # fmt: skip
+    answer = await user.call("POST", "/recall", json=asked)
+    assert set(answer) == {
+        "context", "memories", "profile", "ask", "version", "as_of", "degraded", "over_budget", "timings_ms",
+    }  # fmt: skip
+    assert "花生" in answer["context"]
+    assert len(answer["context"]) <= 600
+    for hit in answer["memories"]:
+        assert set(hit) == {
+            "id", "content", "category", "layer", "scope", "scene", "lock", "polarity", "confidence", "always", "score",
+            "score_parts", "evidence",
+        }  # fmt: skip
+        assert hit["polarity"] in {"+", "-"}
+        for piece in hit["evidence"]:
+            assert set(piece) == {"session_id", "message_id", "quote", "created_at"}
+    assert [hit["always"] for hit in answer["memories"]].count(True) >= 1
+    assert (answer["degraded"], answer["over_budget"], answer["ask"]) == ([], False, None)
+
+
+async def test_recall_creates_no_session_and_changes_nothing(user: Someone, other: Someone) -> None:
+    await user.say(PEANUTS)
+    before = user.api.contents()
+    await user.call("POST", "/recall", json={"query": "花生", "session_id": "s-asked-only"})
+    assert user.api.contents() == before
+    assert (await post(other, body("s-asked-only", message(OSLO))))[0] == 202
+
+
+async def test_recall_leaves_out_what_is_not_wanted(user: Someone) -> None:
+    await user.say(PEANUTS)
+    answer = await user.call("POST", "/recall", json={"query": "花生", "include": ["profile"]})
+    assert answer["memories"] == []
+    assert "restriction" in answer["profile"]
+
+
+# memories
+
+
+async def test_a_record_has_its_version_as_etag(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    answer = await user.api.get(f"{user.path}/memories/{made['id']}")
+    assert answer.headers["ETag"] == f'"{made["version"]}"'
+    await user.call("POST", "/recall", json={"query": OSLO})
+    assert (await user.get(f"/memories/{made['id']}"))["version"] == made["version"]
+    assert await user.get(f"/memories/{made['id']}/history") == {"history": [], "next_cursor": None}
+
+
+async def test_an_edit_needs_the_current_version(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    at = f"{user.path}/memories/{made['id']}"
+    change = {"content": "I live in Bergen."}
+    check_problem(await user.api.patch(at, json=change), 428, "precondition_required")
+    for garbage in ("abc", '"', "*", '"1", "2"', "", 'W/"1"', "9" * 40, "-1", '"1'):
+        check_problem(
+            await user.api.patch(at, json=change, headers={"If-Match": garbage}), 422, "invalid_input"
+        )
+    check_problem(await user.api.patch(at, json=change, headers={"If-Match": '"99"'}), 412, "stale_version")
+    check_problem(await user.api.patch(at, json={}, headers={"If-Match": '"1"'}), 422, "invalid_input")
+    assert await user.get(f"/memories/{made['id']}") == made
+
+    answer = await user.api.patch(at, json=change, headers={"If-Match": f'"{made["version"]}"'})
+    assert answer.status_code == 200
+    edited = answer.json()
+    assert answer.headers["ETag"] == f'"{edited["version"]}"'
+    assert edited["version"] > made["version"]
+    assert "Bergen" in edited["content"]
+    assert edited["evidence"][-1]["kind"] == "edit"
+    history = (await user.get(f"/memories/{made['id']}/history"))["history"]
+    assert [entry["content"] for entry in history] == [made["content"]]
+
+
+async def test_an_edit_may_set_scope_scene_and_period_but_no_backward_one(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    at, version = f"{user.path}/memories/{made['id']}", {"If-Match": f'"{made["version"]}"'}
+    backward = {"valid_from": "2026-01-01T00:00:00Z", "valid_to": "2025-01-01T00:00:00Z"}
+    check_problem(await user.api.patch(at, json=backward, headers=version), 422, "invalid_input")
+    change = {"scope": "scene", "scene": "travel", "valid_from": "2020-01-01T00:00:00Z"}
+    edited = (await user.api.patch(at, json=change, headers=version)).json()
+    assert (edited["scope"], edited["scene"], edited["valid_from"][:4]) == ("scene", "travel", "2020")
+
+
+async def test_the_verified_unfreeze(user: Someone) -> None:
+    made = await user.remember(PEANUTS)
+    assert made["lock"] == "frozen"
+    at, change = f"{user.path}/memories/{made['id']}", {"content": "我对花生和腰果过敏"}
+    check_problem(await user.api.patch(at, json=change), 423, "memory_frozen")  # checked first
+    version = {"If-Match": f'"{made["version"]}"'}
+    check_problem(await user.api.patch(at, json=change, headers=version), 423, "memory_frozen")
+
+    wanted = {"reason": "I was tested again", "source_session_id": user.session}
+    stranger = {**wanted, "source_session_id": "s-not-mine"}
+    check_problem(await user.api.post(f"{at}/unfreeze", json=stranger), 422, "invalid_input")
+    for missing in ("reason", "source_session_id"):
+        partly = {name: value for name, value in wanted.items() if name != missing}
+        check_problem(await user.api.post(f"{at}/unfreeze", json=partly), 422, "invalid_input")
+    challenge = await user.call("POST", f"/memories/{made['id']}/unfreeze", json=wanted, ok=202)
+    assert set(challenge) == {"challenge_id", "prompt", "code", "expires_at"}
+
+    answer_at = f"{at}/unfreeze/{challenge['challenge_id']}"
+    check_problem(await user.api.post(answer_at, json={"answer": "wrong"}), 403, "challenge_refused")
+    token = (await user.api.post(answer_at, json={"answer": challenge["code"]})).json()
+    assert set(token) == {"token", "expires_at"}
+    check_problem(await user.api.post(answer_at, json={"answer": challenge["code"]}), 404, "not_found")
+
+    key = {"Hermes-Unfreeze": token["token"]}
+    check_problem(await user.api.patch(at, json=change, headers=key), 428, "precondition_required")
+    stale = {**key, "If-Match": '"99"'}
+    check_problem(await user.api.patch(at, json=change, headers=stale), 412, "stale_version")
+    wrong = {**version, "Hermes-Unfreeze": "0" * 32}
+    check_problem(await user.api.patch(at, json=change, headers=wrong), 423, "memory_frozen")
+    edited = (await user.api.patch(at, json=change, headers={**key, **version})).json()
+    assert (edited["content"], edited["lock"]) == (change["content"], "frozen")
+    assert edited["unfreeze_reason"]
+    once_more = {**key, "If-Match": f'"{edited["version"]}"'}
+    check_problem(await user.api.patch(at, json=change, headers=once_more), 423, "memory_frozen")
+
+
+async def test_a_challenge_ends_with_the_third_wrong_answer(user: Someone) -> None:
+    made = await user.remember(PEANUTS)
+    wanted = {"reason": "a mistake", "source_session_id": user.session}
+    challenge = await user.call("POST", f"/memories/{made['id']}/unfreeze", json=wanted, ok=202)
+    at = f"{user.path}/memories/{made['id']}/unfreeze/{challenge['challenge_id']}"
+    for answer in ("a", "b", "c", challenge["code"]):
+        check_problem(await user.api.post(at, json={"answer": answer}), 403, "challenge_refused")
+
+
+async def test_only_a_frozen_memory_can_be_unfrozen(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    wanted = {"reason": "why not", "source_session_id": user.session}
+    answer = await user.api.post(f"{user.path}/memories/{made['id']}/unfreeze", json=wanted)
+    check_problem(answer, 409, "illegal_transition")
+
+
+async def test_confirming_counts_once_for_each_session(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    at = f"/memories/{made['id']}/confirm"
+    first = await user.call("POST", at)
+    assert first["confidence"] == pytest.approx(made["confidence"] + 0.1)
+    assert first["lock"] == "confirmed"
+    assert (await user.call("POST", at))["confidence"] == first["confidence"]
+    second = await user.call("POST", at, json={"session_id": "s-later"})
+    assert len(second["confirmations"]) == 2
+
+
+async def test_freezing_by_hand(user: Someone) -> None:
+    made = await user.remember(OSLO)
+    frozen = await user.call("POST", f"/memories/{made['id']}/freeze", json={"reason": "it is so"})
+    assert (frozen["lock"], frozen["tier"], frozen["freeze_reason"]) == ("frozen", "core", "it is so")
+    again = await user.api.post(f"{user.path}/memories/{made['id']}/freeze")
+    check_problem(again, 409, "illegal_transition")
+
+
+async def test_freezing_needs_room_in_the_core(data: Path) -> None:
+    async with serving(data, {"capacity": {"core": 1}}) as api:
+        user = Someone(api, "u")
+        await user.remember(PEANUTS)
+        made = await user.remember(OSLO)
+        answer = await api.post(f"/v1/users/u/memories/{made['id']}/freeze")
+    check_problem(answer, 409, "core_full")
+
+
+async def test_a_memory_can_be_stated_in_a_panel(user: Someone) -> None:
+    made = await user.call("POST", "/memories", json={"content": OSLO}, ok=201)
+    assert set(made) == {"job_id", "accepted", "duplicates", "changes", "memory_ids"}
+    (memory_id,) = made["memory_ids"]
+    record = await user.get(f"/memories/{memory_id}")
+    assert record["evidence"][0]["kind"] == "panel"
+    refused = check_problem(
+        await user.api.post(f"{user.path}/memories", json={"content": "ok"}), 422, "refused"
+    )
+    assert refused["detail"].removeprefix("not stored: ") in set(Reason)
+
+
+async def test_deleting_one_memory_leaves_none_of_its_words(user: Someone) -> None:
+    made, kept = await user.remember(PEANUTS), await user.remember(OSLO)
+    receipt = await user.call("DELETE", f"/memories/{made['id']}")
+    assert receipt["remaining"] == 0
+    assert (receipt["erased"]["memories"], receipt["erased"]["vectors"]) == (1, 1)
+    for method, path in (
+        ("GET", ""), ("GET", "/history"), ("DELETE", ""), ("POST", "/confirm"), ("POST", "/freeze"),
+    ):  # fmt: skip
+        gone = await user.api.request(method, f"{user.path}/memories/{made['id']}{path}")
+        check_problem(gone, 404, "not_found")
+    for path in ("/memories", "/export", "/summary", "/profile", "/audit"):
+        assert "花生" not in str(await user.get(path))
+    assert "花生" not in str(await user.call("POST", "/recall", json={"query": "过敏"}))
+    assert [record["id"] for record in (await user.get("/memories"))["memories"]] == [kept["id"]]
+
+
+# lists
+
+
+async def test_memories_are_listed_in_pages(user: Someone) -> None:
+    hobbies = ("I like chess.", "I like tea.", "I like hiking.", "I like jazz.", "I like Rome.")
+    await user.say(OSLO, *hobbies)
+    everything = (await user.get("/memories"))["memories"]
+    assert len(everything) >= 5
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await user.get("/memories", limit=2, **({"cursor": cursor} if cursor else {}))
+        assert set(page) == {"memories", "next_cursor"}
+        assert len(page["memories"]) <= 2
+        seen += [record["id"] for record in page["memories"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == [record["id"] for record in everything]
+    assert len(set(seen)) == len(seen)
+    times = [record["created_at"] for record in everything]
+    assert times == sorted(times, reverse=True)
+
+
+async def test_memories_are_listed_newest_first_also_before_1970(user: Someone) -> None:
+    said = [
+        message(text, created_at=f"{year}-01-01T00:00:00Z")
+        for text, year in ((OSLO, 1950), ("I like chess.", 1960), ("I like tea.", 1990))
+    ]
+    await post(user, body(user.session, *said), wait="true")
+    years = [record["created_at"][:4] for record in (await user.get("/memories"))["memories"]]
+    assert years == sorted(years, reverse=True)
+    assert len(years) >= 3
+
+
+async def test_memories_are_filtered(user: Someone) -> None:
+    await user.say(PEANUTS, OSLO)
+    for name, value in (
+        ("status", "active"), ("lock", "frozen"), ("lock", "fluid"), ("tier", "core"), ("category", "FACT"),
+        ("layer", "restriction"), ("scope", "user"), ("q", "花生"),
+    ):  # fmt: skip
+        found = (await user.get("/memories", **{name: value}))["memories"]
+        assert found, (name, value)
+        if name not in {"q", "lock"}:
+            assert {record[name] for record in found} == {value}
+    assert (await user.get("/memories", status="archived"))["memories"] == []
+    topic = (await user.get("/memories"))["memories"][0]["topic"]
+    assert (await user.get("/memories", topic=topic))["memories"]
+
+
+@pytest.mark.parametrize("path", ["/memories", "/confirmations", "/audit"])
+async def test_limits_and_cursors_are_checked(user: Someone, path: str) -> None:
+    await user.say(OSLO)
+    for limit in ("0", "201", "-1", "x", "1.5", "", "9" * 30):
+        answer = await user.api.get(f"{user.path}{path}", params={"limit": limit})
+        check_problem(answer, 422, "invalid_input")
+    assert (await user.get(path, limit=200))["next_cursor"] is None
+    assert (await user.api.get(f"{user.path}{path}", params={"limit": 1})).status_code == 200
+    for cursor in ("x", "AAAA", "%%%", "汉", "Zm9vCg", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5", "a" * 600):
+        answer = await user.api.get(f"{user.path}{path}", params={"cursor": cursor})
+        check_problem(answer, 422, "invalid_input")
+
+
+async def test_the_audit_names_what_happened_without_words(user: Someone) -> None:
+    await user.say(PEANUTS, OSLO)
+    first = await user.get("/audit", limit=1)
+    assert len(first["audit"]) == 1
+    rest = await user.get("/audit", cursor=first["next_cursor"])
+    entries = first["audit"] + rest["audit"]
+    assert {"added", "frozen"} <= {entry["op"] for entry in entries}
+    assert all(entry["reason"] in set(Reason) for entry in entries)
+    assert [entry["seq"] for entry in entries] == sorted(entry["seq"] for entry in entries)
+    assert "花生" not in str(entries)
+
+
+# the user
+
+
+async def test_the_profile_has_slots_by_layer(user: Someone) -> None:
+    made = await user.remember(PEANUTS)
+    profile = await user.get("/profile")
+    assert set(profile) <= LAYERS | {"behavior"}
+    slot = next(iter(profile["restriction"].values()))
+    assert {"value", "confidence", "lock", "source", "memory_ids", "contradictions", "updated_at"} <= set(
+        slot
+    )
+    assert slot["memory_ids"] == [made["id"]]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+async def test_the_summary_quotes(user: Someone, lang: str) -> None:
+    await user.say(PEANUTS)
+    summary = await user.get("/summary", lang=lang)
+    assert summary["language"] == lang
+    assert "花生" in summary["memories"][0]["quotes"][0]
+    check_problem(await user.api.get(f"{user.path}/summary", params={"lang": "fr"}), 422, "invalid_input")
+
+
+async def test_a_contradiction_of_a_frozen_memory_is_asked_and_answered(user: Someone) -> None:
+    made = await user.remember(PEANUTS)
+    await user.say("我对花生不过敏", session=f"{user.session}-2")
+    (asked,) = (await user.get("/confirmations"))["confirmations"]
+    assert {"id", "question", "options", "memory_ids", "quotes", "status", "expires_at"} <= set(asked)
+    assert {option["choice"] for option in asked["options"]} == {"old", "new", "both", "neither"}
+    assert all(set(option) == {"choice", "label"} for option in asked["options"])
+    assert (asked["status"], asked["memory_ids"][0]) == ("open", made["id"])
+    recalled = await user.call("POST", "/recall", json={"query": "花生", "session_id": f"{user.session}-3"})
+    assert recalled["ask"]["id"] == asked["id"]
+
+    at = f"/confirmations/{asked['id']}"
+    check_problem(await user.api.post(user.path + at, json={"choice": "perhaps"}), 422, "invalid_input")
+    answer = await user.call("POST", at, json={"choice": "new"})
+    assert answer["confirmation"]["status"] == "answered"
+    assert {"unfrozen", "superseded"} <= {change["op"] for change in answer["changes"]}
+    assert (await user.get(f"/memories/{made['id']}"))["status"] == "superseded"
+    check_problem(await user.api.post(user.path + at, json={"choice": "old"}), 404, "not_found")
+
+
+async def test_pausing_stops_remembering(user: Someone) -> None:
+    assert await user.call("POST", "/pause") == {"paused": True}
+    assert await user.call("POST", "/pause") == {"paused": True}
+    said = await user.say(PEANUTS)
+    assert (said["accepted"], said["duplicates"], said["status"]) == (0, 0, "done")
+    assert [(change["op"], change["reason"]) for change in said["changes"]] == [("refused", "paused")]
+    refused = await user.api.post(f"{user.path}/memories", json={"content": OSLO})
+    check_problem(refused, 422, "refused")
+    assert await user.call("POST", "/resume") == {"paused": False}
+    assert (await user.get("/memories"))["memories"] == []
+    await user.remember(OSLO)
+
+
+async def test_consent_is_recorded_field_by_field(user: Someone) -> None:
+    assert await user.call("PUT", "/consent", json={"sensitive": True}) == {"consent": {"sensitive": True}}
+    both = await user.call("PUT", "/consent", json={"cohort": False})
+    assert both == {"consent": {"sensitive": True, "cohort": False}}
+    assert (await user.get("/export"))["settings"]["consent"] == both["consent"]
+
+
+async def test_the_export_is_complete(user: Someone) -> None:
+    made = await user.remember(PEANUTS)
+    exported = await user.get("/export")
+    assert set(exported) == {
+        "format", "user", "version", "memories", "sessions", "confirmations", "settings", "turns", "audit",
+    }  # fmt: skip
+    assert exported["memories"] == [made]
+    assert [turn["content"] for turn in exported["turns"]] == [PEANUTS]
+    assert [session["id"] for session in exported["sessions"]] == [user.session]
+
+
+EMPTY: list[tuple[str, Any]] = [
+    ("/memories", {"memories": [], "next_cursor": None}),
+    ("/confirmations", {"confirmations": [], "next_cursor": None}),
+    ("/audit", {"audit": [], "next_cursor": None}),
+    ("/summary", {"language": "en", "memories": [], "version": 0}),
+]
+
+
+async def reads_as_empty(user: Someone, version: int) -> None:
+    for path, expected in EMPTY:
+        found = await user.get(path)
+        assert found == {**expected, **({"version": version} if "version" in expected else {})}
+    assert not any((await user.get("/profile")).values())
+    exported = await user.get("/export")
+    assert not any(exported[name] for name in ("memories", "sessions", "turns", "audit", "confirmations"))
+    recalled = await user.call("POST", "/recall", json={"query": "花生过敏"})
+    assert (recalled["context"], recalled["memories"], recalled["ask"]) == ("", [], None)
+
+
+async def test_an_unknown_user_reads_as_empty_and_stays_unknown(user: Someone) -> None:
+    before = user.api.contents()
+    await reads_as_empty(user, 0)
+    check_problem(await user.api.get(f"{user.path}/memories/mem_1"), 404, "not_found")
+    receipt = await user.call("DELETE", "")
+    assert (receipt["remaining"], set(receipt["erased"].values())) == (0, {0})
+    assert user.api.contents() == before
+
+
+async def test_erasing_leaves_nothing_findable(user: Someone, other: Someone) -> None:
+    sent = body(user.session, message(PEANUTS, "m-1"))
+    _, said = await post(user, sent, wait="true")
+    memory_id = said["changes"][0]["memory_id"]
+    await user.say("我对花生不过敏", session=f"{user.session}-2")
+    receipt = await user.call("DELETE", "")
+    assert set(receipt["erased"]) == {"memories", "vectors", "turns", "audit", "jobs", "profile_slots"}
+    assert receipt["remaining"] == 0
+    assert min(receipt["erased"][name] for name in ("memories", "vectors", "turns", "audit", "jobs")) >= 1
+    version = (await user.get("/summary"))["version"]
+    await reads_as_empty(user, version)
+    check_problem(await user.api.get(f"{user.path}/memories/{memory_id}"), 404, "not_found")
+    check_problem(await user.api.get(f"/v1/jobs/{said['job_id']}"), 404, "not_found")
+    assert user.name not in str(user.api.contents())
+    assert "花生" not in str(user.api.contents())
+
+    _, late = await post(user, sent)  # a late retry revives nobody
+    assert (late["accepted"], late["duplicates"]) == (0, 1)
+    assert user.name not in str(user.api.contents())
+    assert (await post(other, body(user.session, message(OSLO))))[0] == 202  # the session is free again
+
+
+async def test_erasing_one_kind_leaves_the_others(user: Someone) -> None:
+    await user.say(PEANUTS, OSLO)
+    receipt = await user.call("DELETE", "", params={"kind": "restriction"})
+    assert receipt["erased"]["memories"] == 1
+    left = (await user.get("/memories"))["memories"]
+    assert left
+    assert "restriction" not in {record["layer"] for record in left}
+    assert "花生" not in str(await user.get("/export"))
+    again = await user.call("DELETE", "", params={"kind": "restriction"})
+    assert again["erased"]["memories"] == 0
+
+
+@pytest.mark.parametrize("query", ["kinds=style", "kind=everything", "kind=style&kind=all", "kind="])
+async def test_a_slip_in_the_query_erases_nothing(user: Someone, query: str) -> None:
+    await user.say(OSLO)
+    before = user.api.contents()
+    check_problem(await user.api.delete(f"{user.path}?{query}"), 422, "invalid_input")
+    assert user.api.contents() == before
+
+
+# operators
+
+
+async def test_a_night_can_be_run_for_one_user(user: Someone) -> None:
+    await user.say(OSLO)
+    at = f"/v1/admin/users/{user.name}/maintain"
+    answer = await user.api.post(at)
+    assert answer.status_code == 200
+    assert {"changes", "expired_requests"} <= set(answer.json())
+    later = await user.api.post(at, json={"now": "2027-01-01T03:00:00Z"})
+    again = await user.api.post(at, json={"now": "2027-01-01T03:00:00Z"})
+    assert (later.status_code, again.json()["changes"]) == (200, [])
+
+
+async def test_health(api: Api) -> None:
+    assert (await api.get("/healthz")).json() == {"status": "ok"}
+    ready = (await api.get("/readyz")).json()
+    assert (ready["status"], ready["checks"]["ledger"]["ok"]) == ("ready", True)
+    metrics = await api.get("/metrics")
+    assert metrics.headers["content-type"].startswith("text/plain")
+    assert "hermes_" in metrics.text
+
+
+async def test_every_answer_carries_its_request_id(api: Api) -> None:
+    ids = [(await api.get(path)).headers["X-Request-Id"] for path in ("/healthz", "/nothing", "/healthz")]
+    assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["a%2Fb", "a%2fb", "%2e%2e%2fx", "汉字", "a%20b", "100%25", "a%3Fb%23c", "a+b", "%F0%9F%8D%9C"]
+)
+async def test_an_id_may_hold_any_printable_character(api: Api, name: str) -> None:
+    user = Someone(api, name)
+    user.session = f"s-of-{name}"
+    await user.remember(OSLO)
+    exported = await user.get("/export")
+    assert "%2" not in exported["user"]
+    assert await Someone(api, f"{name}x").get("/memories") == {"memories": [], "next_cursor": None}
+    ended = await user.call("POST", f"/sessions/{name}/end")
+    assert ended["session_id"] == exported["user"]
+
+
+async def test_the_document_describes_problems(api: Api) -> None:
+    document = (await api.get("/openapi.json")).json()
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            if path.startswith("/v1/"):
+                problem = operation["responses"]["4XX"]["content"]["application/problem+json"]["schema"]
+                assert problem == {"$ref": "#/components/schemas/Problem"}
+    ids = [
+        operation["operationId"] for methods in document["paths"].values() for operation in methods.values()
+    ]
+    assert len(set(ids)) == len(ids)
+    assert "post_messages" in ids
