@@ -1,15 +1,16 @@
 """The floor under a recall: the same proxy, ingress and named actor, with nothing to do in any of them.
 
 The floor's ingress is the product's FastAPI app with an embedder that knows one vector and a segmenter that
-finds no words; its actor answers every question with an answer recorded from the real one. It runs beside the
-product's own app in one Serve, under its own prefix, so that both can be asked by turns.
+finds no words; its actor answers every question with an answer recorded from the real one. A second floor embeds
+for real and is the same otherwise: what a recall takes beyond it is neither stack nor embedding. Both run beside
+the product's own app in one Serve, under prefixes of their own, so that all can be asked by turns.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ from hermes_memory.app.commands import Ask
 from hermes_memory.config import Settings, document_of, settings_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.embedder import EmbedderInfo, Vectors
-from hermes_memory.wiring import build_ledger, build_policy, build_profile
+from hermes_memory.wiring import build_embedder, build_ledger, build_policy, build_profile
 from serve_app.api import create_app
 from serve_app.services import Services
 
-APP, HOST = "floor", "bench-floor"
+HOST = "bench-floor"
 
 
 class FloorHost:
@@ -84,10 +85,10 @@ class OneVector:
 
 
 class FloorIngress:
-    """The product's HTTP app over the floor's actor."""
+    """The product's HTTP app over the floor's actor; ``embeds`` says whether queries are embedded for real."""
 
-    def __init__(self, document: dict[str, Any], data: str) -> None:
-        self._document, self._data = document, data
+    def __init__(self, document: dict[str, Any], data: str, embeds: bool) -> None:
+        self._document, self._data, self._embeds = document, data, embeds
         self._settings = settings_of(document)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
@@ -98,10 +99,13 @@ class FloorIngress:
     async def _services(self) -> AsyncIterator[Services]:
         settings, actors = self._settings, self._settings.actors
         profile = build_profile(settings)
+        info = EmbedderInfo(profile.model, profile.dimension)
+        embedder = build_embedder(settings) if self._embeds else OneVector(info)
+        await embedder.queries(["ready"])
         yield Services(
             users=RayUsers(OneSeat(), self._document, self._data, actors.call_timeout_s, actors.deadline_s),
             ledger=build_ledger(settings, Path(self._data)),  # never opened: no recall asks it
-            embedder=OneVector(EmbedderInfo(profile.model, profile.dimension)),
+            embedder=embedder,
             policy=dataclasses.replace(build_policy(settings), words=_no_words),
             settings=settings,
             metrics=PrometheusMetrics(),
@@ -109,8 +113,11 @@ class FloorIngress:
         )
 
 
-def start_floor(settings: Settings, data: Path, prefix: str) -> Any:
-    """Start the floor's actor, and its app under ``prefix``, beside a running server; returns the actor."""
+def start_floor(settings: Settings, data: Path, prefixes: Mapping[str, bool]) -> Any:
+    """Start the floor's actor, and an app for each prefix (→ whether it embeds), beside a running server.
+
+    Returns the actor.
+    """
     remote: Any = ray.remote(FloorHost)
     host = remote.options(
         name=HOST, namespace=NAMESPACE, lifetime="detached", num_cpus=0, max_concurrency=MAX_CONCURRENCY
@@ -120,7 +127,9 @@ def start_floor(settings: Settings, data: Path, prefix: str) -> Any:
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(FloorIngress))
-    serve.run(ingress.bind(document_of(settings), str(data.resolve())), name=APP, route_prefix=prefix)
+    for prefix, embeds in prefixes.items():
+        bound = ingress.bind(document_of(settings), str(data.resolve()), embeds)
+        serve.run(bound, name=prefix.strip("/"), route_prefix=prefix)
     return host
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,8 @@ async def ask(client: httpx.AsyncClient, call: Call) -> Sample:
     started = time.perf_counter()
     response = await client.post(call.url, json={"query": call.query})
     ms = (time.perf_counter() - started) * 1000
-    response.raise_for_status()
+    if response.status_code != httpx.codes.OK:
+        raise RuntimeError(f"{response.status_code} for a recall: {response.text[:300]}")
     answer: dict[str, Any] = response.json()
     return Sample(ms, answer["timings_ms"], len(answer["memories"]), len(response.content))
 
@@ -80,16 +81,14 @@ async def flood(calls: Iterator[Call], callers: int, count: int) -> tuple[list[S
         return samples, time.perf_counter() - started
 
 
-async def in_turn(
-    one: Iterator[Call], other: Iterator[Call], pairs: int
-) -> tuple[list[Sample], list[Sample]]:
-    """One caller who asks here and there by turns, so that both meet the same machine."""
-    first, second = [], []
+async def in_turn(places: Mapping[str, Iterator[Call]], rounds: int) -> dict[str, list[Sample]]:
+    """One caller who asks everywhere by turns, so that all meet the same machine; samples by place."""
+    samples: dict[str, list[Sample]] = {place: [] for place in places}
     async with http(1) as client:
-        for _ in range(pairs):
-            first.append(await ask(client, next(one)))
-            second.append(await ask(client, next(other)))
-    return first, second
+        for _ in range(rounds):
+            for place, calls in places.items():
+                samples[place].append(await ask(client, next(calls)))
+    return samples
 
 
 async def wake(url_of: Callable[[int], str], users: int, callers: int) -> list[float]:

@@ -94,8 +94,12 @@ def forget(
 
 
 def _ask(question: str) -> None:
-    if not sys.stdin.isatty():
+    if not _someone_there():
         fail("nobody is there to ask; pass --yes to erase")
         raise typer.Exit(NOT_CONFIRMED)
     if not typer.confirm(question, err=True):
         raise typer.Exit(NOT_CONFIRMED)
+
+
+def _someone_there() -> bool:
+    return sys.stdin.isatty()

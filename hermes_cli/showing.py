@@ -13,6 +13,7 @@ from rich.text import Text
 Record = Mapping[str, Any]
 
 LOCK_STYLES = {"frozen": "bold cyan", "confirmed": "green", "pending": "yellow", "unfrozen": "magenta"}
+ID_WIDTH = 28  # an id is there to be copied: it keeps to one line, also in a narrow terminal
 BARE_OPS = {"refused": "red", "erased": "red", "archived": "dim", "evicted": "dim"}
 
 
@@ -20,7 +21,7 @@ def table(*columns: str, title: str | None = None) -> Table:
     """An empty table in the house's style."""
     shown = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        shown.add_column(column, overflow="fold", no_wrap=column == "id")  # an id is there to be copied
+        shown.add_column(column, overflow="fold", min_width=ID_WIDTH if column == "memory" else None)
     return shown
 
 
@@ -44,15 +45,20 @@ def quote_of(record: Record) -> str:
     return str(record["evidence"][-1]["quote"]) if record["evidence"] else ""
 
 
+def with_id(content: str | Text, memory_id: str) -> Text:
+    """A memory's content over its id."""
+    return Text.assemble(content, "\n", (memory_id, "dim"))
+
+
 def memories_table(records: Sequence[Record], *, title: str | None = None, ids: bool = True) -> Table:
     """What is stored, a row for each memory."""
-    names = ("content", "kind", "scope", "lock", "confidence", "the user's words")
-    shown = table(*(("id",) if ids else ()), *names, title=title)
+    names = ("kind", "scope", "lock", "sure", "the user's words")
+    shown = table("memory" if ids else "content", *names, title=title)
     for record in records:
         status = "" if record["status"] == "active" else f" ({record['status']})"
+        content = Text(record["content"] + status, "dim" if status else "")
         shown.add_row(
-            *((record["id"],) if ids else ()),
-            Text(record["content"] + status, "dim" if status else ""),
+            with_id(content, record["id"]) if ids else content,
             kind_of(record),
             scope_of(record),
             lock_of(record),
@@ -64,15 +70,15 @@ def memories_table(records: Sequence[Record], *, title: str | None = None, ids: 
 
 def changes_table(changes: Sequence[Record], records: Mapping[str, Record]) -> Table:
     """What the gates made of a message; ``records`` by id give the changes their content."""
-    shown = table("what", "why", "memory", "lock", "id")
+    shown = table("what", "why", "memory", "lock")
     for change in changes:
-        record = records.get(change["memory_id"] or "")
+        memory_id = change["memory_id"] or ""
+        record = records.get(memory_id)
         shown.add_row(
             Text(change["op"], BARE_OPS.get(change["op"], "green")),
             change["reason"],
-            Text(record["content"]) if record else "",
+            with_id(record["content"], memory_id) if record else memory_id,
             lock_of(record) if record else "",
-            change["memory_id"] or "",
         )
     return shown
 
@@ -89,12 +95,11 @@ def block(answer: Record, *, title: str = "for the prompt") -> Panel:
 
 def hits_table(hits: Sequence[Record]) -> Table:
     """The recalled memories with their scores; what is always in the block has none."""
-    shown = table("score", "content", "kind", "lock", "the user's words", "id")
+    shown = table("score", "memory", "kind", "lock", "the user's words")
     for hit in hits:
         score = "always" if hit["score"] is None else f"{hit['score']:.3f}"
-        shown.add_row(
-            score, Text(hit["content"]), kind_of(hit), lock_of(hit), Text(quote_of(hit), "italic"), hit["id"]
-        )
+        memory = with_id(hit["content"], hit["id"])
+        shown.add_row(score, memory, kind_of(hit), lock_of(hit), Text(quote_of(hit), "italic"))
     return shown
 
 
@@ -106,11 +111,10 @@ def parts_line(hit: Record) -> Text:
 
 def evidence_table(evidence: Sequence[Record]) -> Table:
     """The user's words behind a memory: when, where, and how they reached us."""
-    shown = table("said at", "session", "message", "as", "the user's words")
+    shown = table("said at", "session, message", "as", "the user's words")
     for piece in evidence:
-        shown.add_row(
-            piece["created_at"], piece["session_id"], piece["message_id"], piece["kind"], Text(piece["quote"], "italic")
-        )  # fmt: skip
+        where = Text.assemble(piece["session_id"], "\n", (piece["message_id"], "dim"))
+        shown.add_row(piece["created_at"], where, piece["kind"], Text(piece["quote"], "italic"))
     return shown
 
 

@@ -26,7 +26,7 @@ from hermes_memory.app.commands import (
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.users import operation_id_of
 from hermes_memory.config import Settings, load_settings
-from hermes_memory.core.ids import UserKey, check_id
+from hermes_memory.core.ids import UserKey, check_id, digest
 from hermes_memory.core.model import Role
 from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Embedder
@@ -101,13 +101,15 @@ class Memory:
         user: str,
         text: str,
         *,
-        session: str = "default",
+        session: str | None = None,
         message_id: str | None = None,
         said_at: datetime | None = None,
         timezone: str | None = None,
         scene: str | None = None,
     ) -> dict[str, Any]:
         """Store one user message, wait until it is settled, and return the job with its changes.
+
+        A session belongs to one user; without one the message goes into the user's default session.
 
         Raises:
             InvalidInput: blank text, an unusable id, or a time in the future.
@@ -117,7 +119,7 @@ class Memory:
             raise InvalidInput("text", "is blank")
         message = Incoming(role=Role.USER, content=text, id=message_id, created_at=said_at)
         command = Ingest(
-            session_id=check_id(session, "session"),
+            session_id=check_id(session or f"default-{digest(user)}", "session"),
             messages=(message,),
             timezone=timezone or self._settings.api.default_timezone,
             scene=scene,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -22,6 +23,9 @@ from hermes_memory.core.ids import MAX_ID_CHARS, check_id
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Role
 from hermes_memory.errors import InvalidId, InvalidInput
 
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -34,7 +38,7 @@ def _zone(value: str) -> str:
 
 
 def _text_time(value: Any) -> Any:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
         raise _wrong("must be an RFC 3339 string with offset")
     return value
 
@@ -61,6 +65,14 @@ def is_blank(text: str) -> bool:
     return not any(char.isprintable() and not char.isspace() for char in text)
 
 
+def _encodable(value: str) -> str:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _wrong("holds lone surrogates") from None
+    return value
+
+
 def _not_blank(value: str) -> str:
     if is_blank(value):
         raise _wrong("is blank")
@@ -76,10 +88,11 @@ Time = Annotated[AwareDatetime, BeforeValidator(_text_time), AfterValidator(_san
 TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_zone)]
 Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_ID_CHARS})]
 Scene = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_id)]
+Text = Annotated[str, AfterValidator(_encodable)]
 Statement = Annotated[
-    str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS), AfterValidator(_not_blank)
+    Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS), AfterValidator(_not_blank)
 ]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
+Reason = Annotated[Text, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
 
 
 class Body(BaseModel):
@@ -92,7 +105,7 @@ class MessageIn(Body):
     """One turn. ``id`` makes the request idempotent for this message; ``created_at`` is statement time."""
 
     role: Role
-    content: str
+    content: Text
     id: Id | None = None
     created_at: Time | None = None
 
@@ -109,7 +122,7 @@ class MessagesIn(Body):
 class RecallIn(Body):
     """A query and where it is asked from."""
 
-    query: Annotated[str, AfterValidator(_not_blank)]
+    query: Annotated[Text, AfterValidator(_not_blank)]
     session_id: Id | None = None
     scene: Scene | None = None
     top_k: Annotated[int, Field(ge=1, le=50, strict=True)] | None = None
@@ -163,7 +176,7 @@ class UnfreezeIn(Body):
 class ChallengeAnswer(Body):
     """The one-time code."""
 
-    answer: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    answer: Annotated[Text, StringConstraints(min_length=1, max_length=128)]
 
 
 class ConfirmationAnswer(Body):

@@ -85,9 +85,12 @@ def _ledger(database: Path, settings: Settings) -> Finding:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, timeout=2)) as conn:
             schema = int(conn.execute("PRAGMA user_version").fetchone()[0])
             owner = int(conn.execute("PRAGMA application_id").fetchone()[0])
+            tables = int(conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
             facts = dict(conn.execute("SELECT name, value FROM meta")) if owner == APPLICATION_ID else {}
     except sqlite3.Error as error:
         return Finding("data", "ledger", Level.PROBLEM, f"{database} cannot be read: {error}")
+    if not tables:
+        return Finding("data", "ledger", Level.OK, "empty")
     about = f"{megabytes(size)}, schema {schema}, embedded with {facts.get('embedder')}"
     if owner != APPLICATION_ID:
         return Finding("data", "ledger", Level.PROBLEM, f"{database} is another program's database")

@@ -22,11 +22,13 @@ from hermes_memory.ports.detector import Found
 
 _KINDS = frozenset({"id", "card", "iban", "secret", "password", "address"})
 _BLANK = "\0"  # stands for what was found already
-_PLAIN_WORDS = frozenset(
-    "not too wrong incorrect weak strong the a an required correct expired in on stored my your very being secure "
-    "forgotten lost so what hard easy invalid reset needed missing always never going getting no gone still "
-    "changed different safe broken set something nothing unknown protected same important case-sensitive "
-    "and but or for with that this it is was are private public there here by as at of to from".split()
+_NO_PASSWORD = re.compile(  # "my password is wrong"
+    r"not|too|wrong|incorrect|weak|strong|the|a|an|required|correct|expired|in|on|stored|my|your|very|"
+    r"being|secure|forgotten|lost|so|what|hard|easy|invalid|reset|needed|missing|always|never|going|"
+    r"getting|no|gone|still|changed|different|safe|broken|set|something|nothing|unknown|protected|same|"
+    r"important|case-sensitive|and|but|or|for|with|that|this|it|is|was|are|private|public|there|here|by|"
+    r"as|at|of|to|from",
+    re.IGNORECASE,
 )
 _SEPARATORS = re.compile(r"[ .\-]")
 _STREET_FALSE = re.compile(
@@ -57,8 +59,7 @@ def _password(text: str) -> bool:
     words = text.strip("\"'“”").split()
     if not words or text[0] in "[<(":
         return False
-    first = words[0].strip(".,;!?").lower()
-    return first not in _PLAIN_WORDS or len(words) >= 4
+    return len(words) >= 4 or not _NO_PASSWORD.fullmatch(words[0].strip(".,;!?"))
 
 
 def _tw_id(text: str) -> bool:

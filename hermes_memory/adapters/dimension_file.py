@@ -91,7 +91,7 @@ def _groups(where: str, value: object) -> tuple[tuple[str, ...], ...]:
 
 def _member(where: str, kind: type[E], value: object) -> E:
     try:
-        return kind(value)
+        return kind(str(value))
     except ValueError:
         raise InvalidConfig(where, f"must be one of {', '.join(kind)}") from None
 

@@ -19,11 +19,12 @@ from hermes_memory.app.commands import (
 )
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import memory_record
-from hermes_memory.app.state import UserState
+from hermes_memory.app.state import LIVE, UserState
 from hermes_memory.core.board import Op
 from hermes_memory.core.candidate import Candidate
 from hermes_memory.core.frozen import confirm, freeze
 from hermes_memory.core.ids import digest
+from hermes_memory.core.life import keep_caps
 from hermes_memory.core.model import (
     MAX_CONTENT_CHARS,
     Affirmed,
@@ -35,7 +36,6 @@ from hermes_memory.core.model import (
     Memory,
     Role,
     Scope,
-    Status,
 )
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import content_hash
@@ -66,8 +66,7 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
     frozen = memory.lock is Lock.FROZEN
-    if frozen:
-        _spend_token(draft, memory, command.unfreeze_token)
+    why = _spend_token(draft, memory, command.unfreeze_token) if frozen else ""
     if command.expected_version is None:
         raise PreconditionMissing
     if command.expected_version != memory.version:
@@ -75,7 +74,7 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     message_id = "edit_" + digest(desk.operation_id)
     before = draft.board.revision(memory, Reason.EDITED, message_id)
     if frozen:
-        memory = draft.board.open(memory, "edit with a verified token", message_id)
+        memory = draft.board.open(memory, why, message_id)
     changed = _apply(memory, command, desk, message_id).with_(
         history=(*memory.history, before), updated_at=desk.now
     )
@@ -93,7 +92,7 @@ def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory
     if command.content is not None:
         changes = _new_content(memory, command.content, desk, message_id)
     if command.scope is not None:
-        changes["scope"] = Scope(command.scope)
+        changes["scope"] = _scope(command.scope)
     for name in ("scene", "valid_from", "valid_to"):
         if (value := getattr(command, name)) is not None:
             changes[name] = value
@@ -103,6 +102,13 @@ def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory
     if edited.valid_from and edited.valid_to and edited.valid_to < edited.valid_from:
         raise InvalidInput("valid_to", "lies before valid_from")
     return edited
+
+
+def _scope(name: str) -> Scope:
+    try:
+        return Scope(name)
+    except ValueError:
+        raise InvalidInput("scope", f"must be one of {', '.join(Scope)}") from None
 
 
 def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> dict[str, Any]:
@@ -116,10 +122,12 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         end=len(content), created_at=desk.now, intent=Intent.CORRECTION, kind=EvidenceKind.EDIT, extractor="panel",
     )  # fmt: skip
     polarity = read.polarity if same else memory.polarity
+    dimension = read.dimension if same else memory.dimension
     return {
         "content": content,
         "object": read.object if same else content,
-        "dimension": read.dimension if same else memory.dimension,
+        "dimension": dimension,
+        "safety": memory.safety or desk.policy.dimensions.safety(dimension) is not None,
         "predicate": read.predicate if same else memory.predicate,
         "polarity": polarity,
         "negative": read.negative if same else memory.negative,
@@ -129,7 +137,8 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
     }
 
 
-def _spend_token(draft: Draft, memory: Memory, token: str | None) -> None:
+def _spend_token(draft: Draft, memory: Memory, token: str | None) -> str:
+    """Use a token up; the reason that was given for it, with its source dialog. Raises MemoryFrozen."""
     challenges = dict(draft.state.settings.challenges)
     hashed = digest(token or "")
     for challenge_id, challenge in challenges.items():
@@ -139,7 +148,7 @@ def _spend_token(draft: Draft, memory: Memory, token: str | None) -> None:
                 break
             challenges.pop(challenge_id)
             draft.change_settings(challenges=challenges)
-            return
+            return f"{challenge['reason']} (session {challenge['source_session_id']})"
     raise MemoryFrozen(memory.id)
 
 
@@ -200,18 +209,23 @@ def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Deci
     """The panel's confirm: once per memory and session."""
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
+    if memory.status not in LIVE:
+        raise Illegal(memory.status, LockEvent.CONFIRM)
     message_id = "confirm_" + digest(command.memory_id, command.session_id)
     said = Affirmed(session_id=command.session_id, message_id=message_id, at=desk.now)
     draft.board.log(Op.REINFORCED, Reason.PANEL, memory, message_id)
     after = confirm(draft.board, memory, said, desk.policy.rules, explicit=True)
-    return draft.decide(memory_record(after)) if after != memory else Decision(None, memory_record(memory))
+    if after == memory:
+        return Decision(None, memory_record(memory))
+    keep_caps(draft.board, desk.policy.rules)
+    return draft.decide(memory_record(draft.board[memory.id]))
 
 
 def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decision:
     """Freeze by hand, if the core tier has room."""
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
-    if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+    if memory.status not in LIVE:
         raise Illegal(memory.status, LockEvent.FREEZE_BY_HAND)
     after = freeze(draft.board, memory, LockEvent.FREEZE_BY_HAND, Reason.BY_HAND, desk.policy.rules, None)
     if after.lock is not Lock.FROZEN:

@@ -11,7 +11,7 @@ from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import request_of, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.ids import digest
-from hermes_memory.core.life import end_session
+from hermes_memory.core.life import end_session, keep_caps
 from hermes_memory.core.model import Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules
@@ -151,6 +151,7 @@ def end(state: UserState, command: EndSession, desk: Desk) -> Decision:
         return Decision(None, {"session_id": command.session_id, "ended": True})
     draft = Draft(state, desk)
     _close(draft, command.session_id)
+    keep_caps(draft.board, desk.policy.rules)
     return draft.decide({"session_id": command.session_id, "ended": True})
 
 
@@ -158,13 +159,14 @@ def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
     """Close the conversations that have been silent long enough."""
     before = idle_before(desk.now, desk.policy.rules.life)
     idle = [
-        session.id for session in state.sessions.values() if not session.ended and session.last_at < before
+        session.id for session in state.sessions.values() if not session.ended and session.last_at <= before
     ]
     waiting = {turn.session_id for turn in state.pending}
     draft = Draft(state, desk)
     for session_id in idle:
         if session_id not in waiting:
             _close(draft, session_id)
+    keep_caps(draft.board, desk.policy.rules)
     return (
         draft.decide({"ended": sorted(draft.sessions)}) if draft.sessions else Decision(None, {"ended": []})
     )

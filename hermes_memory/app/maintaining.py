@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hermes_memory.app.commands import Maintain, SetConsent, SetPaused
+from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
-from hermes_memory.app.records import request_of, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Board
-from hermes_memory.core.confirmation import RequestStatus
 from hermes_memory.core.life import age, keep_caps
 from hermes_memory.core.reasons import Reason
 from hermes_memory.ports.ledger import Job, JobStatus
@@ -22,13 +21,9 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
     draft.board = Board(state.memories, command.now)
     age(draft.board, desk.policy.rules.life)
     keep_caps(draft.board, desk.policy.rules)
-    requests = {key: request_of(record) for key, record in state.settings.confirmations.items()}
-    late = [r for r in requests.values() if r.status is RequestStatus.OPEN and not r.open_at(command.now)]
-    if late:
-        expired = {r.id: request_record(r.with_(status=RequestStatus.EXPIRED)) for r in late}
-        draft.change_settings(confirmations={**state.settings.confirmations, **expired})
-    result = {"changes": draft.records(), "expired_requests": len(late)}
-    return draft.decide(result) if draft.board.changes or late else Decision(None, result)
+    expired = close_questions(draft)
+    result = {"changes": draft.records(), "expired_requests": expired}
+    return draft.decide(result) if draft.board.changes or expired else Decision(None, result)
 
 
 def set_paused(state: UserState, command: SetPaused, desk: Desk) -> Decision:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermes_memory.app.commands import FailExtraction, Settle
+from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import change_record, request_record
 from hermes_memory.app.state import UserState
@@ -38,6 +39,7 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     if settlement.asked:
         asked = {request.id: request_record(request) for request in settlement.asked}
         draft.change_settings(confirmations={**state.settings.confirmations, **asked})
+    close_questions(draft)
     draft.extracted = [(turn.session_id, turn.index) for turn in turns]
     _close_jobs(draft, turns)
     return draft.decide({"jobs": sorted(draft.jobs)})

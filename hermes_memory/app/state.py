@@ -47,6 +47,7 @@ class UserState:
             self._place(memory, snapshot.vectors.get(memory.id))
         for turn in snapshot.turns:
             self.turns[turn.session_id, turn.index] = turn
+        self._trim()
 
     @property
     def pending(self) -> list[Turn]:

@@ -26,7 +26,9 @@ class Panel:
 
     def history(self, user: str, memory_id: str) -> list[dict[str, Any]]:
         """What a memory was before, oldest first. Raises NotFound."""
-        return self._all(user_path(user, "memories", memory_id, "history"), "history")
+        answer = self._call("GET", user_path(user, "memories", memory_id, "history"))
+        history: list[dict[str, Any]] = answer["history"]
+        return history
 
     def state(
         self, user: str, content: str, *, session: str | None = None, scope: str | None = None

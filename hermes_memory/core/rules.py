@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from hermes_memory.core.model import Category, Lock, Tier
 from hermes_memory.errors import InvalidConfig
+
+MANY = 1e9  # where a number has no upper bound of its own
 
 
 def _within(owner: str, low: float, high: float, **values: float) -> None:
@@ -65,7 +67,8 @@ class CapacityRules:
     merge_above: int
 
     def __post_init__(self) -> None:
-        _within("capacity", 1, 1_000_000, working=self.working, longterm=self.longterm, core=self.core)
+        tiers = {"working": self.working, "longterm": self.longterm, "core": self.core}
+        _within("capacity", 1, 1_000_000, merge_above=self.merge_above, **tiers)
 
     def of(self, tier: Tier) -> int:
         """The cap of one tier."""
@@ -103,6 +106,16 @@ class LifeRules:
         missing = set(Category) - set(self.curves)
         if missing:
             raise InvalidConfig("life.curves", f"lacks {', '.join(sorted(missing))}")
+        shares = (
+            "plateau_factor", "plateau_old_factor", "exponential_rate", "last_access_factor",
+            "archive_event_importance",
+        )  # fmt: skip
+        _within("life", 0, 1, **{name: getattr(self, name) for name in shares})
+        _within(
+            "life", 1e-3, MANY, plateau_step_days=self.plateau_step_days, half_life_days=self.half_life_days
+        )
+        others = {field.name for field in fields(self)} - {"curves", *shares}
+        _within("life", 0, MANY, **{name: getattr(self, name) for name in others})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +145,13 @@ class LockRules:
     token_minutes: float
 
     def __post_init__(self) -> None:
-        _within("locks", 0, 1, step=self.step, cap=self.cap, confirm_confidence=self.confirm_confidence)
+        counts = (
+            "confirm_count", "core_sessions", "candidate_sessions", "review_contradictions", "challenge_tries",
+            "challenge_minutes", "token_minutes",
+        )  # fmt: skip
+        _within("locks", 0, MANY, **{name: getattr(self, name) for name in counts})
+        shares = {field.name for field in fields(self)} - {"immediate", "eager_identity", *counts}
+        _within("locks", 0, 1, **{name: getattr(self, name) for name in shares})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +163,9 @@ class ConflictRules:
     state_affirmed_bonus: float
     state_inferred_malus: float
     confirmation_days: float
+
+    def __post_init__(self) -> None:
+        _within("conflicts", 0, MANY, **{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +181,15 @@ class RecallRules:
     recent_turns: int
 
     def __post_init__(self) -> None:
-        _within("recall", 0, 1, threshold=self.threshold, lexical_weight=self.lexical_weight)
+        missing = set(Lock) - set(self.lock_weights)
+        if missing:
+            raise InvalidConfig("recall.lock_weights", f"lacks {', '.join(sorted(missing))}")
+        shares = ("threshold", "lexical_weight", "slot_relevance")
+        _within("recall", 0, 1, **{name: getattr(self, name) for name in shares})
+        _within("recall", 1, 50, top_k=self.top_k)
+        factors = {f"lock_weights.{lock}": weight for lock, weight in self.lock_weights.items()}
+        _within("recall", 0, 10, negative_factor=self.negative_factor, **factors)
+        _within("recall", 0, MANY, recent_turns=self.recent_turns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +204,9 @@ class BriefingRules:
     share_transient: float
 
     def __post_init__(self) -> None:
-        total = self.share_frozen + self.share_longterm + self.share_recent + self.share_transient
-        if abs(total - 1) > 1e-9:
+        shares = [self.share_frozen, self.share_longterm, self.share_recent, self.share_transient]
+        _within("briefing", self.min_budget_chars, MANY, budget_chars=self.budget_chars)
+        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
             raise InvalidConfig("briefing", "the four shares must add up to 1")
 
 
@@ -186,6 +217,9 @@ class WindowRules:
     turns: int
     fold_above: int
     summary_tokens: int
+
+    def __post_init__(self) -> None:
+        _within("window", 1, MANY, **{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from hermes_memory.app.commands import (
     Export,
     Ingest,
     ListAudit,
+    Maintain,
     MarkAsked,
     Recall,
 )
@@ -131,6 +132,8 @@ class ActiveUser:
         self._waiting += 1
         self.used_at = self.around.clock.now()
         try:
+            if isinstance(command, Maintain):
+                await self._flush()  # ageing looks at the access counts
             ahead = await read_ahead(self.state, command, self.around)
             call = _Call(command=command, operation_id=operation_id, actor=actor, again=again, ahead=ahead)
             async with self._mailbox:
@@ -315,7 +318,7 @@ class ActiveUser:
         """Close conversations without a message for the configured minutes (SPEC §4.2)."""
         now = self.around.clock.now()
         before = idle_before(now, self.around.policy.rules.life)
-        if any(not session.ended and session.last_at < before for session in self.state.sessions.values()):
+        if any(not session.ended and session.last_at <= before for session in self.state.sessions.values()):
             operation_id = f"idle:{self.state.version}:{now.timestamp():.0f}"
             await self.execute(EndIdleSessions(), operation_id, actor="clock")
 

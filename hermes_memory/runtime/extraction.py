@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import logging
 import uuid
 from dataclasses import dataclass
@@ -12,10 +12,13 @@ from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Memory, Turn
-from hermes_memory.errors import HermesError
+from hermes_memory.errors import Fenced, HermesError, LeaseLost, LedgerUnavailable
 from hermes_memory.runtime.active import ActiveUser
+from hermes_memory.runtime.watching import came_before
 
 log = logging.getLogger(__name__)
+
+MAX_PAUSE_S = 60.0  # between two tries of one batch
 
 Place = tuple[str, int]
 
@@ -34,11 +37,12 @@ class BatchRules:
 
 
 class Extraction:
-    """Reads a user's waiting turns, batch after batch, for as long as the user is awake."""
+    """Reads a user's waiting turns, batch after batch, for as long as the user is awake and this host's."""
 
     def __init__(self, user: ActiveUser, rules: BatchRules) -> None:
         self._user, self._rules = user, rules
-        self._parked: set[Place] = set()
+        # With the generation: the places of an erased user come again.
+        self._parked: set[tuple[int, Place]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -49,8 +53,7 @@ class Extraction:
         """End; what was in flight is read again after the next start."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
 
     @property
     def idle(self) -> bool:
@@ -58,19 +61,38 @@ class Extraction:
         return not self._waiting()
 
     async def _work(self) -> None:
-        while True:
-            self._user.changed.clear()
-            if not self._waiting():
-                await self._user.changed.wait()
-                continue
-            await self._until_closed()
-            if batch := self._waiting()[: self._rules.turns]:
-                await self._read(batch)
+        while not self._user.closed:
+            try:
+                await self._next()
+            except (Fenced, LeaseLost):
+                log.info("the extraction of %s ends: the user is another host's", self._user.key.hashed)
+            except Exception:
+                log.exception("the extraction of %s stumbled", self._user.key.hashed)
+                await self._user.around.clock.sleep(MAX_PAUSE_S)
+
+    async def _next(self) -> None:
+        self._user.changed.clear()
+        if not self._waiting():
+            await self._user.changed.wait()
+            return
+        await self._until_closed()
+        if batch := self._batch():
+            await self._read(batch)
 
     def _waiting(self) -> list[Turn]:
-        return [
-            turn for turn in self._user.state.pending if (turn.session_id, turn.index) not in self._parked
-        ]
+        state = self._user.state
+        return [turn for turn in state.pending if (state.generation, _place(turn)) not in self._parked]
+
+    def _batch(self) -> tuple[Place, ...]:
+        """The oldest waiting turns: at most so many, and no more text than the first that is too much alone."""
+        chosen: list[Place] = []
+        chars = 0
+        for turn in self._waiting()[: self._rules.turns]:
+            chars += len(turn.content)
+            if chosen and chars > self._rules.chars:
+                break
+            chosen.append(_place(turn))
+        return tuple(chosen)
 
     async def _until_closed(self) -> None:
         """Wait until the batch is full, watched by a waiting caller, or old enough."""
@@ -78,34 +100,51 @@ class Extraction:
         try:
             while not timer.done() and not self._full():
                 self._user.changed.clear()
-                news = asyncio.ensure_future(self._user.changed.wait())
-                await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
+                await came_before(self._user.changed, timer)
         finally:
             timer.cancel()
 
     def _full(self) -> bool:
         waiting = self._waiting()
-        watched = any(self._user.watched(turn.job_id) for turn in waiting)
+        watched = any(turn.job_id in self._user.watches for turn in waiting)
         sized = (
             len(waiting) >= self._rules.turns
             or sum(len(turn.content) for turn in waiting) >= self._rules.chars
         )
         return watched or sized or not waiting
 
-    async def _read(self, batch: list[Turn]) -> None:
-        """Read one batch, trying again; a batch that cannot be read is parked and its jobs say why."""
-        places = tuple((turn.session_id, turn.index) for turn in batch)
-        for attempt in range(1, self._rules.attempts + 1):
+    async def _read(self, places: tuple[Place, ...]) -> None:
+        """Read one batch, trying again; a batch that cannot be read is parked and its jobs say why.
+
+        Each try looks at the turns as they are then. A ledger that is away says nothing about the turns: it is
+        waited for, and no try is counted.
+        """
+        failures = 0
+        for tries in itertools.count():
+            generation = self._user.state.generation
             try:
-                await self._distil_and_settle(batch, places)
+                await self._user.catch_up()
+                if batch := self._still_waiting(places):
+                    await self._distil_and_settle(batch)
+            except (Fenced, LeaseLost):
+                raise
+            except LedgerUnavailable as error:
+                log.warning("extraction waits: %s", error.code)
             except Exception as failure:  # noqa: BLE001  # whatever went wrong, the turns stay and the job says so
-                await self._failed(places, failure, attempt)
+                failures += 1
+                if await self._failed(places, failure, failures):
+                    self._parked |= {(generation, place) for place in places}
+                    return
             else:
                 return
+            await self._user.around.clock.sleep(min(MAX_PAUSE_S, self._rules.backoff_s * 2**tries))
 
-    async def _distil_and_settle(self, batch: list[Turn], places: tuple[Place, ...]) -> None:
-        generation = self._user.state.generation
+    def _still_waiting(self, places: tuple[Place, ...]) -> list[Turn]:
+        turns = self._user.state.turns
+        return [turns[place] for place in places if place in turns and turns[place].pending]
+
+    async def _distil_and_settle(self, batch: list[Turn]) -> None:
+        generation, places = self._user.state.generation, tuple(_place(turn) for turn in batch)
         distilled = await self._user.around.distiller.distil(self._request(batch))
         command = Settle(turns=places, distilled=distilled, generation=generation)
         await self._user.execute(command, _operation(places, generation), actor="extraction")
@@ -127,23 +166,26 @@ class Extraction:
             found |= {memory_id: state.live[memory_id] for memory_id, _ in scores.top(self._rules.known)}
         return tuple(found.values())
 
-    async def _failed(self, places: tuple[Place, ...], failure: Exception, attempt: int) -> None:
-        parked = attempt >= self._rules.attempts
+    async def _failed(self, places: tuple[Place, ...], failure: Exception, failures: int) -> bool:
+        """Record a failed try; whether it was the last one and the jobs say so."""
+        parked = failures >= self._rules.attempts
         known = isinstance(failure, HermesError)
-        log.warning("extraction attempt %d failed: %s", attempt, type(failure).__name__, exc_info=not known)
+        log.warning("extraction attempt %d failed: %s", failures, type(failure).__name__, exc_info=not known)
         self._user.around.metrics.count("hermes_extraction_failures_total", parked=str(parked).lower())
         reason = failure.detail if isinstance(failure, HermesError) else type(failure).__name__
         command = FailExtraction(turns=places, reason=reason, parked=parked)
         try:
             await self._user.execute(command, f"fail:{uuid.uuid4().hex}", actor="extraction")
-        except (
-            HermesError
-        ) as error:  # the ledger is away too: the attempt counts here, the turns are safe there
+        except (Fenced, LeaseLost):
+            raise
+        except HermesError as error:  # nobody is told yet, so it is tried again
             log.warning("a failed extraction could not be recorded: %s", error.code)
-        if parked:
-            self._parked.update(places)
-        else:
-            await self._user.around.clock.sleep(self._rules.backoff_s * 2 ** (attempt - 1))
+            return False
+        return parked
+
+
+def _place(turn: Turn) -> Place:
+    return turn.session_id, turn.index
 
 
 def _operation(places: tuple[Place, ...], generation: int) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.app.desk import Policy
 from hermes_memory.core.ids import UserKey
-from hermes_memory.errors import Fenced, HermesError, LeaseLost
+from hermes_memory.errors import Fenced, HermesError, LeaseLost, LedgerUnavailable
 from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import EmbedderInfo
@@ -25,6 +25,7 @@ from hermes_memory.runtime.extraction import BatchRules, Extraction
 log = logging.getLogger(__name__)
 
 PAGE = 500
+RENEWALS = 3  # in the time of one lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +44,11 @@ class HostRules:
 class _Awake:
     user: ActiveUser
     extraction: Extraction
+    callers: int = 0
 
     @property
     def quiet(self) -> bool:
-        return self.user.quiet and self.extraction.idle
+        return not self.callers and self.user.quiet and self.extraction.idle
 
 
 class UserHost:
@@ -78,76 +80,119 @@ class UserHost:
             owns,
         )
         self._awake: dict[UserKey, _Awake] = {}
-        self._waking: dict[UserKey, asyncio.Task[_Awake]] = {}
-        self._loop_task: asyncio.Task[None] | None = None
+        self._waking: dict[UserKey, asyncio.Task[None]] = {}
+        self._loops: list[asyncio.Task[None]] = []
+        self._renewing = asyncio.Lock()
+        self._recovered = False
         self._epoch = 0
         self._lease_until: datetime | None = None
 
     async def start(self) -> None:
-        """Open the ledger, take an epoch, find the turns that a crash left unread."""
-        await self._ledger.open(self._embedder)
-        await self._claim()
-        self._loop_task = asyncio.create_task(self._keep_house())
-        await self._recover()
+        """Open the ledger, take an epoch, find the turns that a crash left unread. May be tried again."""
+        try:
+            await self._ledger.open(self._embedder)
+            await self._claim()
+            self._loops = [
+                asyncio.create_task(self._every(self._rules.lease_s / RENEWALS, self.renew)),
+                asyncio.create_task(self._every(self._rules.housekeeping_s, self._keep_house)),
+            ]
+            await self._recover()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """Put everyone to sleep and let go of the ledger."""
-        if self._loop_task is not None:
-            self._loop_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._loop_task
-        await self._drop_all()
-        await self._ledger.close()
+        self._lease_until = None
+        loops, self._loops = self._loops, []
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
+        try:
+            await self._drop_all()
+        finally:
+            await self._ledger.close()
 
     # what callers ask for
 
     async def execute(self, key: UserKey, command: Command, operation_id: str, again: bool = False) -> Any:
         """Run a command in the user's mailbox; see ``ActiveUser.execute``."""
-        awake = await self._get(key)
-        try:
-            return await awake.user.execute(command, operation_id, again=again)
-        except Fenced:
-            await self._drop(key)
-            raise
+        async with self._held(key) as user:
+            return await user.execute(command, operation_id, again=again)
 
     async def ask(self, key: UserKey, query: Ask) -> dict[str, Any]:
         """Answer a query from the user's last commit."""
-        return await (await self._get(key)).user.ask(query)
+        async with self._held(key) as user:
+            return await user.ask(query)
 
     async def wait(self, key: UserKey, job_id: str, timeout_s: float) -> dict[str, Any] | None:
         """The record of a job once it has ended; None when the time is over first."""
-        return await (await self._get(key)).user.wait(job_id, timeout_s)
+        until = self._clock.now() + timedelta(seconds=timeout_s)
+        while True:
+            async with self._held(key) as user:
+                record = await user.wait(job_id, (until - self._clock.now()).total_seconds())
+            if record is not None or self._clock.now() >= until:
+                return record
 
     async def wake(self, key: UserKey) -> None:
         """Wake a user, who then goes on with what waits."""
         await self._get(key)
 
+    async def renew(self) -> None:
+        """Extend the lease; one that ran out is lost with every actor under it, and a new epoch is taken."""
+        async with self._renewing:
+            now = self._clock.now()
+            try:
+                await self._ledger.renew_lease(self._epoch, self._rules.lease_s, now)
+                self._lease_until = now + timedelta(seconds=self._rules.lease_s)
+            except LeaseLost:
+                log.warning("host %s lost its lease; it starts over", self.name)
+                self._lease_until = None
+                self._recovered = False
+                await self._drop_all()
+                await self._claim()
+
     def stats(self) -> dict[str, Any]:
         """Counts for operators."""
-        cost = sum(awake.user.state.cost_bytes() for awake in self._awake.values())
-        return {"host": self.name, "epoch": self._epoch, "awake": len(self._awake), "cost_bytes": cost}
+        awake = len(self._awake)
+        return {"host": self.name, "epoch": self._epoch, "awake": awake, "cost_bytes": self._cost_bytes()}
 
     # waking and sleeping
 
-    async def _get(self, key: UserKey) -> _Awake:
-        if self._lease_until is None or self._clock.now() >= self._lease_until:
-            raise LeaseLost
-        awake = self._awake.get(key)
-        if awake is not None:
-            return awake
-        task = self._waking.get(key)
-        if task is None:
-            task = self._waking[key] = asyncio.create_task(self._wake(key))
-            task.add_done_callback(lambda _: self._waking.pop(key, None))
-        return await asyncio.shield(task)
+    @asynccontextmanager
+    async def _held(self, key: UserKey) -> AsyncIterator[ActiveUser]:
+        """The user, awake and kept awake; one that turns out to be another host's is let go."""
+        awake = await self._get(key)
+        awake.callers += 1
+        try:
+            yield awake.user
+        except Fenced:
+            await self._drop(awake)
+            raise
+        finally:
+            awake.callers -= 1
 
-    async def _wake(self, key: UserKey) -> _Awake:
+    async def _get(self, key: UserKey) -> _Awake:
+        while True:
+            if self._lease_until is None or self._clock.now() >= self._lease_until:
+                raise LeaseLost
+            awake = self._awake.get(key)
+            if awake is not None and not awake.user.closed:
+                return awake
+            if awake is not None:
+                await self._drop(awake)
+            task = self._waking.get(key)
+            if task is None:
+                task = self._waking[key] = asyncio.create_task(self._wake(key))
+                task.add_done_callback(lambda _: self._waking.pop(key, None))
+            await asyncio.shield(task)
+
+    async def _wake(self, key: UserKey) -> None:
         user = await ActiveUser.wake(key, self._surroundings())
-        awake = _Awake(user, Extraction(user, self._rules.batch))
-        self._awake[key] = awake
+        await self._undisturbed(user.tidy())  # the sessions that went silent while the user was asleep
+        awake = self._awake[key] = _Awake(user, Extraction(user, self._rules.batch))
         awake.extraction.start()
         self._metrics.count("hermes_activations_total")
-        return awake
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -161,67 +206,67 @@ class UserHost:
             max_waiting=self._rules.max_waiting,
         )
 
-    async def _drop(self, key: UserKey) -> None:
-        awake = self._awake.pop(key, None)
-        if awake is not None:
+    async def _drop(self, awake: _Awake) -> None:
+        key = awake.user.key
+        if self._awake.get(key) is awake:
+            del self._awake[key]
             await awake.extraction.stop()
-            await awake.user.sleep()
+            await self._undisturbed(awake.user.sleep())
 
     async def _drop_all(self) -> None:
-        for key in list(self._awake):
-            try:
-                await self._drop(key)
-            except HermesError as error:
-                log.warning("a user could not be put to sleep in order: %s", error.code)
+        """Put everyone to sleep, also who is just waking."""
+        await asyncio.gather(*self._waking.values(), return_exceptions=True)
+        for awake in list(self._awake.values()):
+            await self._drop(awake)
+
+    async def _undisturbed(self, work: Awaitable[None]) -> None:
+        """One user's trouble is logged and keeps nobody else waiting."""
+        try:
+            await work
+        except HermesError as error:
+            log.warning("a user of %s is in trouble: %s", self.name, error.code)
+        except Exception:
+            log.exception("a user of %s is in trouble", self.name)
 
     # housekeeping
 
-    async def _keep_house(self) -> None:
+    async def _every(self, pause_s: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await self._clock.sleep(self._rules.housekeeping_s)
+            await self._clock.sleep(pause_s)
             try:
-                await self._renew()
-                await self._end_idle_sessions()
-                await self._passivate()
-                life = self._policy.rules.life
-                await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
+                await work()
             except HermesError as error:
                 log.warning("housekeeping of %s failed: %s", self.name, error.code)
+            except Exception:
+                log.exception("housekeeping of %s failed", self.name)
+
+    async def _keep_house(self) -> None:
+        if not self._recovered:
+            await self._recover()
+        for awake in list(self._awake.values()):
+            await self._undisturbed(awake.user.tidy())
+        await self._passivate()
+        life = self._policy.rules.life
+        await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
 
     async def _claim(self) -> None:
         now = self._clock.now()
         self._epoch = await self._ledger.claim_epoch(self.name, self._rules.lease_s, now)
         self._lease_until = now + timedelta(seconds=self._rules.lease_s)
 
-    async def _renew(self) -> None:
-        """Extend the lease; one that ran out is lost with every actor under it, and a new epoch is taken."""
-        now = self._clock.now()
-        try:
-            await self._ledger.renew_lease(self._epoch, self._rules.lease_s, now)
-            self._lease_until = now + timedelta(seconds=self._rules.lease_s)
-        except LeaseLost:
-            log.warning("host %s lost its lease; it starts over", self.name)
-            self._lease_until = None
-            await self._drop_all()
-            await self._claim()
-            await self._recover()
-
-    async def _end_idle_sessions(self) -> None:
-        for awake in list(self._awake.values()):
-            await awake.user.end_idle_sessions()
-
     async def _passivate(self) -> None:
         """Put the long idle to sleep, and the longest idle of all while over the memory budget."""
         now, idle = self._clock.now(), timedelta(seconds=self._rules.idle_s)
-        resting = sorted((a for a in self._awake.values() if a.quiet), key=lambda a: a.user.used_at)
-        cost = sum(awake.user.state.cost_bytes() for awake in self._awake.values())
-        for awake in resting:
+        cost = self._cost_bytes()
+        for awake in sorted(self._awake.values(), key=lambda a: a.user.used_at):
             over = cost > self._rules.memory_budget_bytes
-            if not over and now - awake.user.used_at < idle:
-                break
-            cost -= awake.user.state.cost_bytes()
-            await self._drop(awake.user.key)
-            self._metrics.count("hermes_passivations_total")
+            if awake.user.closed or (awake.quiet and (over or now - awake.user.used_at >= idle)):
+                cost -= awake.user.state.cost_bytes()
+                await self._drop(awake)
+                self._metrics.count("hermes_passivations_total")
+
+    def _cost_bytes(self) -> int:
+        return sum(awake.user.state.cost_bytes() for awake in self._awake.values())
 
     async def _recover(self) -> None:
         """Wake the users of this host who have unread turns (ARCHITECTURE §5)."""
@@ -229,5 +274,15 @@ class UserHost:
         while page := await self._ledger.pending_users(after, PAGE):
             for key in page:
                 if self._owns(key):
-                    await self._get(key)
+                    await self._rouse(key)
             after = str(page[-1])
+        self._recovered = True
+
+    async def _rouse(self, key: UserKey) -> None:
+        """Wake one of many; a user who cannot be read keeps nobody else asleep."""
+        try:
+            await self._get(key)
+        except (LeaseLost, LedgerUnavailable):
+            raise
+        except Exception:
+            log.exception("a user with unread turns could not be woken")

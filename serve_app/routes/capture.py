@@ -19,7 +19,10 @@ router = APIRouter(tags=["capture"])
 
 
 @router.post(
-    "/v1/users/{user}/messages", status_code=202, summary="Take turns in; wait=true waits for extraction"
+    "/v1/users/{user}/messages",
+    status_code=202,
+    summary="Take turns in; wait=true waits for extraction",
+    responses={200: {"description": "With `wait=true`: what the gates made of them."}},
 )
 async def post_messages(
     key: User,

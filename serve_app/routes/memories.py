@@ -58,7 +58,12 @@ async def list_memories(
     return await at.users.ask(key, ListMemories(filters=filters, contains=q, cursor=cursor, limit=limit))
 
 
-@router.post("/v1/users/{user}/memories", status_code=201, summary="State a memory in a panel")
+@router.post(
+    "/v1/users/{user}/memories",
+    status_code=201,
+    summary="State a memory in a panel",
+    responses={202: {"description": "Safe, but not read yet: the job says when."}},
+)
 async def state_memory(key: User, body: StatementIn, at: Services_, response: Response) -> dict[str, Any]:
     """The statement is a user turn of its own; it goes through the gates, and 422 says what they refused."""
     command = Ingest(

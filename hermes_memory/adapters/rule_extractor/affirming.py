@@ -57,12 +57,25 @@ def _answered(mirror: str, probe: Probe, rules: Rules) -> list[Reading]:
     )
     subject = Subject(USER, whole.start)
     return [
-        Reading(row, probe.dimension, thing, subject, True, Polarity.POSITIVE, False, whole.start, whole.end, whole)
+        Reading(
+            row,
+            probe.dimension,
+            thing,
+            subject,
+            True,
+            Polarity.POSITIVE,
+            False,
+            whole.start,
+            whole.end,
+            whole,
+        )
         for thing in atoms(mirror, whole, row, rules.lexicon, rules.grammar)
     ]
 
 
-def affirmed(mirror: str, readings: list[tuple[Reading, str]], known: tuple[Memory, ...], rules: Rules) -> list[Memory]:
+def affirmed(
+    mirror: str, readings: list[tuple[Reading, str]], known: tuple[Memory, ...], rules: Rules
+) -> list[Memory]:
     """The known memories that this turn affirms by an explicit phrase *and* by naming their object.
 
     ``readings`` are the turn's own statements with their objects; one that denies what is known affirms nothing.
@@ -86,7 +99,8 @@ def _names(mirror: str, memory: Memory) -> bool:
 
 def _denied(memory: Memory, readings: list[tuple[Reading, str]]) -> bool:
     return any(
-        reading.dimension == memory.dimension and reading.polarity is not memory.polarity for reading, _ in readings
+        reading.dimension == memory.dimension and reading.polarity is not memory.polarity
+        for reading, _ in readings
     )
 
 

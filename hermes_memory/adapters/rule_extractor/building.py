@@ -78,7 +78,9 @@ class Builder:
             importance=weight.importance if row.importance is None else row.importance,
             topic=weight.topic,
             entities=self._entities(turn.content, mirror, words, moment),
-            valid_from=moment.at if moment and (category is Category.EVENT or Marker.LASTING_CHANGE in markers) else None,
+            valid_from=moment.at
+            if moment and (category is Category.EVENT or Marker.LASTING_CHANGE in markers)
+            else None,
         )
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
@@ -115,7 +117,12 @@ class Builder:
     @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:
         moment = words.moment
-        if moment is None or category is not Category.EVENT or reading.dimension not in _PAST or not moment.weekly:
+        if (
+            moment is None
+            or category is not Category.EVENT
+            or reading.dimension not in _PAST
+            or not moment.weekly
+        ):
             return moment
         return moment.back(timedelta(days=7)) if moment.ahead else moment
 
@@ -154,7 +161,13 @@ class Builder:
         return Intent.PREFERENCE_REVEAL if category is Category.PREFERENCE else of_row
 
     def _content(
-        self, text: str, mirror: str, reading: Reading, words: Words, moment: Moment | None, category: Category
+        self,
+        text: str,
+        mirror: str,
+        reading: Reading,
+        words: Words,
+        moment: Moment | None,
+        category: Category,
     ) -> str:
         start, end = words.says, words.end
         if reading.listed:

@@ -23,12 +23,12 @@ from hermes_memory.adapters.rule_extractor.data import (
     Veto,
     Weight,
 )
+from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimension, Dimensions
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
 from hermes_memory.errors import InvalidConfig
 
-LANGUAGES = ("zh", "en")
 _MACRO = re.compile(r"@([A-Z]+)@")
 _LISTS = frozenset({"classes", "markers"})
 _ENUMS: Mapping[str, Any] = {
@@ -76,8 +76,8 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
         ),
         probes=tuple(_probe(row, known) for row in affirming["probe"]),
         affirming=Affirming(
-            phrase=_either("affirming.phrase", affirming["phrase"]),
-            denial=_either("affirming.denial", affirming["denial"]),
+            phrase=either("affirming.phrase", affirming["phrase"]),
+            denial=either("affirming.denial", affirming["denial"]),
         ),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
@@ -94,31 +94,6 @@ def _read(folder: Folder, name: str) -> dict[str, Any]:
         raise InvalidConfig(name, str(problem)) from problem
 
 
-def _compile(where: str, source: object) -> Regex:
-    if not isinstance(source, str) or not source:
-        raise InvalidConfig(where, "must be a regular expression")
-    try:
-        return re.compile(source, re.IGNORECASE)
-    except re.error as problem:
-        raise InvalidConfig(where, f"{problem} in {source!r}") from problem
-
-
-def _alternatives(where: str, value: object) -> str:
-    """A text, or a list of texts read as alternatives."""
-    if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
-        return "|".join(value)
-    if isinstance(value, str) and value:
-        return value
-    raise InvalidConfig(where, "must be a regular expression or a list of alternatives")
-
-
-def _either(where: str, table: object) -> Regex:
-    """One regular expression out of a table with the two languages."""
-    if not isinstance(table, dict) or set(table) != set(LANGUAGES):
-        raise InvalidConfig(where, "must hold zh and en")
-    return _compile(where, "|".join(f"(?:{_alternatives(where, table[key])})" for key in LANGUAGES))
-
-
 def _keys(where: str, table: Mapping[str, Any], wanted: Iterable[str]) -> None:
     if set(table) != set(wanted):
         odd = ", ".join(sorted(set(table) ^ set(wanted)))
@@ -129,34 +104,41 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
     _keys("grammar", table, _GRAMMAR)
     strip = table["strip"]
     return Grammar(
-        lead=_either("grammar.lead", table["lead"]),
-        adverb=_either("grammar.adverb", table["adverb"]),
-        clause_break=_compile("grammar.break", _alternatives("grammar.break", table["break"]["any"])),
-        tail=_compile("grammar.tail", _alternatives("grammar.tail", table["tail"]["any"])),
-        strip_content=_compile("grammar.strip.content", strip["content"]),
-        strip_object=_compile("grammar.strip.object", strip["object"]),
-        strip_object_start=_compile("grammar.strip.object_start", strip["object_start"]),
-        contrast=_compile("grammar.contrast", table["contrast"]["any"]),
-        not_object=_either("grammar.not_object", table["not_object"]),
-        user=_either("grammar.user", table["user"]),
-        other=_either("grammar.other", table["other"]),
-        beside=_either("grammar.beside", table["beside"]),
-        relation_zh=_compile("grammar.relation.zh", table["relation"]["zh"]),
-        relation_en=_compile("grammar.relation.en", table["relation"]["en"]),
-        name=_either("grammar.name", table["name"]),
-        note=_either("grammar.note", table["note"]),
+        lead=either("grammar.lead", table["lead"]),
+        adverb=either("grammar.adverb", table["adverb"]),
+        clause_break=compiled("grammar.break", table["break"]["any"]),
+        tail=compiled("grammar.tail", table["tail"]["any"]),
+        strip_content=compiled("grammar.strip.content", strip["content"]),
+        strip_object=compiled("grammar.strip.object", strip["object"]),
+        strip_object_start=compiled("grammar.strip.object_start", strip["object_start"]),
+        contrast=compiled("grammar.contrast", table["contrast"]["any"]),
+        not_object=either("grammar.not_object", table["not_object"]),
+        user=either("grammar.user", table["user"]),
+        other=either("grammar.other", table["other"]),
+        beside=either("grammar.beside", table["beside"]),
+        relation_zh=compiled("grammar.relation.zh", table["relation"]["zh"]),
+        relation_en=compiled("grammar.relation.en", table["relation"]["en"]),
+        name=either("grammar.name", table["name"]),
+        note=either("grammar.note", table["note"]),
     )
 
 
 def _speech(table: Mapping[str, Any]) -> Speech:
     wanted = [field.name for field in fields(Speech)]
     _keys("speech", table, wanted)
-    return Speech(**{name: _either(f"speech.{name}", table[name]) for name in wanted})
+    found = {name: either(f"speech.{name}", table[name]) for name in wanted if name != "filler"}
+    return Speech(filler=_filler(table["filler"]), **found)
+
+
+def _filler(table: Mapping[str, Any]) -> Regex:
+    """A turn made of filler words only, in any order."""
+    zh, en = (alternatives(f"speech.filler.{key}", table[key]) for key in LANGUAGES)
+    return compiled("speech.filler", rf"(?:(?:{zh})+|(?:(?:{en})\b\s*)+|(?:(?:{zh})|(?:{en})\b\s*)+)")
 
 
 def _markers(table: Mapping[str, Any]) -> tuple[tuple[Marker, Regex], ...]:
     _keys("markers", table, tuple(Marker))
-    return tuple((marker, _either(f"markers.{marker}", table[marker])) for marker in Marker)
+    return tuple((marker, either(f"markers.{marker}", table[marker])) for marker in Marker)
 
 
 def _lexicon(table: Mapping[str, Any], known: set[str]) -> Lexicon:
@@ -166,10 +148,10 @@ def _lexicon(table: Mapping[str, Any], known: set[str]) -> Lexicon:
         where = f"lexicon.class.{number}"
         _keys(where, row, ("dimension", *LANGUAGES))
         _known(where, row["dimension"], known)
-        classes.append((row["dimension"], _either(where, {key: row[key] for key in LANGUAGES})))
+        classes.append((row["dimension"], either(where, {key: row[key] for key in LANGUAGES})))
     return Lexicon(
         classes=tuple(classes),
-        places=_compile("lexicon.places", table["places"]),
+        places=compiled("lexicon.places", table["places"]),
         keep_together=frozenset(table["keep_together"]),
     )
 
@@ -199,7 +181,7 @@ def _pattern(
     values["markers"] = frozenset(
         _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
     )
-    regex = _compile(where, _expand(where, row.get("regex"), macros))
+    regex = compiled(where, _expand(where, row.get("regex"), macros))
     return Pattern(
         language=language,
         regex=regex,
@@ -233,7 +215,7 @@ def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
     where = f"affirming.probe.{row.get('dimension')}"
     _keys(where, row, ("dimension", "splits", *LANGUAGES))
     _known(where, row["dimension"], known)
-    regex = _either(where, {key: row[key] for key in LANGUAGES})
+    regex = either(where, {key: row[key] for key in LANGUAGES})
     return Probe(regex=regex, dimension=row["dimension"], predicate=row["dimension"], splits=row["splits"])
 
 

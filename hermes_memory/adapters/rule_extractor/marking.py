@@ -9,7 +9,9 @@ _WHOLE_SENTENCE = frozenset({Marker.CORRECTION, Marker.CONDITIONAL})
 _CARRIED = frozenset({Marker.TEMPORARY, Marker.HEDGED, Marker.LASTING_CHANGE})
 
 
-def markers_in(mirror: str, start: int, end: int, table: tuple[tuple[Marker, Regex], ...]) -> frozenset[Marker]:
+def markers_in(
+    mirror: str, start: int, end: int, table: tuple[tuple[Marker, Regex], ...]
+) -> frozenset[Marker]:
     """Every marker whose words stand in ``mirror[start:end]``."""
     words = mirror[start:end]
     return frozenset(marker for marker, regex in table if regex.search(words))

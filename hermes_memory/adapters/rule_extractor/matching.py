@@ -136,6 +136,6 @@ class Matcher:
     def _object(self, mirror: str, hit: re.Match[str], row: Pattern) -> Thing | None:
         group = next((name for name in ("o", "o2") if name in row.regex.groupindex and hit.group(name)), None)
         if row.whole or group is None:
-            return clean(mirror, hit.start(), hit.end(), self._rules.grammar)
+            return clean(mirror, hit.start(), hit.end(), self._rules.grammar, whole=True)
         thing = clean(mirror, *hit.span(group), self._rules.grammar)
         return city_of(mirror, thing, self._rules.lexicon) if thing and row.place else thing

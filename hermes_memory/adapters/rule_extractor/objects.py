@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from hermes_memory.adapters.rule_extractor.data import Grammar, Lexicon, Pattern
 
-_JOINTS = re.compile(r"\s*(?:、|，|,|以及|和|与|及|跟|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE)
+_JOINTS = re.compile(r"\s*(?:、|，|,|以及|和|与|及|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE)
 _MASK = re.compile(r"\[[a-z]+\]")
 _CJK = re.compile(r"[一-鿿]")
+_MAX_OBJECT_CHARS = 120  # longer is a story, not a value
 _MAX_ITEM_CJK = 7
 _MAX_ITEM_WORDS = 3
 
@@ -23,7 +24,7 @@ class Thing:
     corrects: bool = False
 
 
-def clean(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
+def clean(mirror: str, start: int, end: int, grammar: Grammar, whole: bool = False) -> Thing | None:
     """Trim articles, particles and afterthoughts; None if nothing that names a value is left."""
     corrects = False
     if hit := grammar.contrast.search(mirror[start:end]):
@@ -37,7 +38,9 @@ def clean(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
         end = start + hit.start()
     while start < end and mirror[start].isspace():
         start += 1
-    if start >= end or grammar.not_object.match(mirror[start:end]) or _MASK.search(mirror, start, end):
+    if not start < end <= start + _MAX_OBJECT_CHARS or _MASK.search(mirror, start, end):
+        return None
+    if not whole and grammar.not_object.match(mirror[start:end]):
         return None
     return Thing(start, end, corrects)
 
@@ -52,7 +55,7 @@ def city_of(mirror: str, thing: Thing, lexicon: Lexicon) -> Thing:
 
 
 def atoms(mirror: str, thing: Thing, pattern: Pattern, lexicon: Lexicon, grammar: Grammar) -> list[Thing]:
-    """"花生和虾" is two allergies; "rock and roll" is one liking."""
+    """One thing or several: "花生和虾" is two allergies, "rock and roll" one liking."""
     words = mirror[thing.start : thing.end]
     if not pattern.splits or words.lower() in lexicon.keep_together:
         return [thing]
@@ -63,8 +66,13 @@ def atoms(mirror: str, thing: Thing, pattern: Pattern, lexicon: Lexicon, grammar
     items.append((at, thing.end))
     things = [clean(mirror, start, end, grammar) for start, end in items if start < end]
     kept = [item for item in things if item is not None]
-    attributive = "的" in mirror[items[-1][0] : items[-1][1]]  # "安静、不打扰人的服务" is one thing
-    if attributive or len(kept) < max(2, len(items)) or not all(_short(mirror[item.start : item.end]) for item in kept):
+    last = mirror[items[-1][0] : items[-1][1]]
+    attributive = "的" in last or "一起" in last  # "安静、不打扰人的服务" is one thing
+    if (
+        attributive
+        or len(kept) < max(2, len(items))
+        or not all(_short(mirror[item.start : item.end]) for item in kept)
+    ):
         return [thing]
     return [Thing(item.start, item.end, thing.corrects) for item in kept]
 

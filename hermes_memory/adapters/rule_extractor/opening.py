@@ -10,7 +10,9 @@ from hermes_memory.adapters.rule_extractor.when import date_at
 from hermes_memory.core.model import USER
 
 _ZH_OWN = re.compile(r"(?:(?:我|咱|俺)(?:们)?(?:家)?(?:里)?(?:的)?)?")
-_ZH_NAME = re.compile(r"(?:小|老|阿)[一-鿿](?=[^一-鿿]|喜|爱|讨|不|对|在|住|是|特|最|很|也|有|会|养|今|的)|(?-i:[A-Z][a-z]+)")
+_ZH_NAME = re.compile(
+    r"(?:小|老|阿)[一-鿿](?=[^一-鿿]|喜|爱|讨|不|对|在|住|是|特|最|很|也|有|会|养|今|的)|(?-i:[A-Z][a-z]+)"
+)
 _EN_OWN = re.compile(r"(?:my|our)\s+", re.IGNORECASE)
 _EN_SIDE = re.compile(
     r"(?:(?:little|younger|older|elder|eldest|youngest|oldest|big|old|new|best|good|close|dear|late|twin|half|"
@@ -130,7 +132,11 @@ class Opener:
             return None
         side = _EN_SIDE.match(mirror, own.end(), end).end()  # type: ignore[union-attr]
         hit = self._grammar.relation_en.match(mirror, side, end)
-        if hit is None or (hit.end() < end and mirror[hit.end()].isalnum()) or mirror[hit.end() : end].lower().startswith(" and i "):
+        if (
+            hit is None
+            or (hit.end() < end and mirror[hit.end()].isalnum())
+            or mirror[hit.end() : end].lower().startswith(" and i ")
+        ):
             return None
         named = _EN_NAME.match(mirror, hit.end(), end)
         stop = named.end() if named else hit.end()

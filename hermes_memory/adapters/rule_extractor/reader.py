@@ -3,61 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import Rules
+from hermes_memory.adapters.rule_extractor.draft import Draft, Thread, settled
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
 from hermes_memory.adapters.rule_extractor.mirror import simplified
-from hermes_memory.adapters.rule_extractor.opening import Opener, Opening, Subject
-from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, Tone, is_question, listen
+from hermes_memory.adapters.rule_extractor.opening import Opener, Opening
+from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_question, listen
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER, Memory, Polarity, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Memory, Turn
 from hermes_memory.core.reasons import Reason
 
-_HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
-_DESCRIBING = frozenset(
-    {"name", "age", "gender", "birthday", "zodiac", "body", "pet_name", "personality", "hometown", "education"}
-)
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
-
-
-@dataclass(slots=True)
-class Draft:
-    """What is being gathered from one turn."""
-
-    turn: Turn
-    mirror: str
-    tone: Tone
-    items: list[tuple[Reading, Words]] = field(default_factory=list)
-    notes: list[tuple[str, Words]] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
-    spoken_of: Subject | None = None  # the last person other than the user
-
-    def refuse(self, reason: Reason) -> None:
-        """Note why a part holds nothing, once."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-
-
-@dataclass(slots=True)
-class Thread:
-    """What runs from clause to clause inside one sentence."""
-
-    sentence: Sentence
-    markers: frozenset[Marker]  # of the whole sentence
-    before: frozenset[Marker] = frozenset()
-    subject: Subject | None = None
-    prefix: int | None = None  # start of a clause that held only a date or adverbs
-    last: int | None = None  # index of the last item, for tails
-    said: bool = False
-    asked: bool = False
 
 
 class TurnReader:
@@ -105,8 +69,10 @@ class TurnReader:
             draft.refuse(REASON_OF[act])
             thread.said = True
             return
-        opening = self._opener.read(draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of)
-        self._remember_person(draft, thread, opening)
+        opening = self._opener.read(
+            draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of
+        )
+        thread.meet(draft, opening)
         if opening.rest >= clause.end and opening.subject is None:
             if opening.content < clause.end and thread.prefix is None:
                 thread.prefix = opening.content
@@ -129,8 +95,8 @@ class TurnReader:
         setting = Setting(markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
-        if found and opening.subject is None and self._describes_last(draft, thread, found[0]):
-            thread.last = self._lengthen(draft, thread, clause.end)
+        if found and opening.subject is None and thread.describes_last(draft, found[0]):
+            thread.lengthen(draft, clause.end)
             return
         if not found:
             self._unread(draft, thread, clause, opening)
@@ -185,35 +151,13 @@ class TurnReader:
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
 
-    def _remember_person(self, draft: Draft, thread: Thread, opening: Opening) -> None:
-        if opening.subject is None:
-            return
-        thread.subject = opening.subject
-        if not opening.subject.is_user:
-            draft.spoken_of = opening.subject
-
-    @staticmethod
-    def _describes_last(draft: Draft, thread: Thread, reading: Reading) -> bool:
-        """ "I have a daughter, five years old": the age is hers."""
-        if thread.last is None or reading.pattern.own:
-            return False
-        return draft.items[thread.last][0].dimension in _HAVING and reading.dimension in _DESCRIBING
-
-    @staticmethod
-    def _lengthen(draft: Draft, thread: Thread, end: int) -> int | None:
-        """Let the last statement of the sentence reach to ``end``."""
-        if thread.last is not None and not draft.items[thread.last][0].listed:
-            reading, words = draft.items[thread.last]
-            draft.items[thread.last] = (reading, replace(words, end=end))
-        return thread.last
-
     # --- what is left
 
     def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
         mirror, speech = draft.mirror, self._rules.speech
         said = mirror[opening.content : clause.end]
         if thread.last is not None and self._rules.grammar.tail.match(said):
-            thread.last = self._lengthen(draft, thread, clause.end)
+            thread.lengthen(draft, clause.end)
             return
         if speech.command.match(said) or speech.task.match(said):
             draft.refuse(Reason.COMMAND)
@@ -227,6 +171,9 @@ class TurnReader:
         if act is not SpeechAct.STATEMENT:
             draft.refuse(REASON_OF[act])
             return
+        if part.end - start > MAX_CONTENT_CHARS:
+            draft.refuse(Reason.TOO_LONG)
+            return
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
@@ -239,7 +186,9 @@ class TurnReader:
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
-            words = Words(reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, says=reading.start)
+            words = Words(
+                reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, says=reading.start
+            )
             draft.items.append((reading, words))
             draft.notes.clear()
             draft.reasons.clear()
@@ -249,7 +198,7 @@ class TurnReader:
     def _finish(
         self, draft: Draft, known: tuple[Memory, ...]
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        items = _without_denials(_unique(draft), self._dimensions)
+        items = settled(draft, self._dimensions)
         named = [(reading, affirming.thing_words(draft.turn.content, reading.thing)) for reading, _ in items]
         memories = affirming.affirmed(draft.mirror, named, known, self._rules)
         turn = draft.turn
@@ -267,34 +216,12 @@ class TurnReader:
         reasons = [Reason.LOW_VALUE] if silent else draft.reasons
         if candidates or affirmations:
             reasons = [reason for reason in reasons if reason is not Reason.LOW_VALUE]
-        return candidates, affirmations, [Refusal(turn.message_id, reason, turn.session_id) for reason in reasons]
+        return (
+            candidates,
+            affirmations,
+            [Refusal(turn.message_id, reason, turn.session_id) for reason in reasons],
+        )
 
 
 def _bare(mirror: str) -> str:
     return " ".join(mirror.translate({ord(char): " " for char in _FILLER_EDGE}).split())
-
-
-def _key(draft: Draft, reading: Reading) -> tuple[str, str, str, Polarity]:
-    thing = draft.mirror[reading.thing.start : reading.thing.end].lower()
-    return reading.subject.who.lower(), reading.dimension, thing, reading.polarity
-
-
-def _unique(draft: Draft) -> list[tuple[Reading, Words]]:
-    kept: dict[tuple[str, str, str, Polarity], tuple[Reading, Words]] = {}
-    for item in draft.items:
-        kept.setdefault(_key(draft, item[0]), item)
-    return list(kept.values())
-
-
-def _without_denials(items: list[tuple[Reading, Words]], dimensions: Dimensions) -> list[tuple[Reading, Words]]:
-    """Beside "call me Lin" the "don't call me Xiao Lin" says nothing more about a single-valued dimension."""
-    stated = {
-        (reading.subject.who, reading.dimension) for reading, _ in items if reading.polarity is Polarity.POSITIVE
-    }
-    return [
-        item
-        for item in items
-        if item[0].polarity is Polarity.POSITIVE
-        or (item[0].subject.who, item[0].dimension) not in stated
-        or not dimensions.single(item[0].dimension)
-    ]

@@ -55,10 +55,16 @@ class Tone:
 
 def listen(mirror: str, parts: Sequence[Sentence], speech: Speech, grammar: Grammar) -> Tone:
     """Find every stretch of ``mirror`` that is not a plain statement."""
-    found = [*_material(mirror, parts, speech), *_jokes(mirror, parts, speech), *_vents(mirror, parts, speech)]
+    found = [
+        *_material(mirror, parts, speech),
+        *_jokes(mirror, parts, speech),
+        *_vents(mirror, parts, speech),
+    ]
     for part in parts:
         found += _of_sentence(mirror, part, speech)
-    found += [Stretch(a, b, SpeechAct.QUOTATION) for a, b in quoted(mirror) if grammar.user.search(mirror, a, b)]
+    found += [
+        Stretch(a, b, SpeechAct.QUOTATION) for a, b in quoted(mirror) if grammar.user.search(mirror, a, b)
+    ]
     return Tone(found)
 
 
@@ -89,7 +95,9 @@ def _material(mirror: str, parts: Sequence[Sentence], speech: Speech) -> Iterato
         hit = speech.task.match(mirror, part.start, part.end)
         if hit is None:
             continue
-        starts = [at for mark in ":：\n“\"" if (at := mirror.find(mark, hit.end())) >= 0 and at <= part.end + 1]
+        starts = [
+            at for mark in ':：\n“"' if (at := mirror.find(mark, hit.end())) >= 0 and at <= part.end + 1
+        ]
         if starts:
             yield Stretch(min(starts), len(mirror), SpeechAct.COMMAND)
             return

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-_ZH_NUMBER = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "半": 0}
+from hermes_memory.adapters.rule_extractor.daytime import CLOCK, clock_near, number
+
 _ZH_DAY = {char: number for number, char in enumerate("一二三四五六")} | {"日": 6, "天": 6, "末": 5}
 _EN_DAY = {name: number for number, name in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))}
 _EN_MONTH = {
@@ -16,18 +17,6 @@ _EN_MONTH = {
     for number, name in enumerate(
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
     )
-}
-_EN_COUNT = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "ten": 10,
 }
 _NEAR = {
     "大后天": 3, "后天": 2, "明天": 1, "明早": 1, "明晚": 1, "明儿": 1, "今天": 0, "今晚": 0, "今早": 0, "今日": 0,
@@ -56,22 +45,10 @@ _DATE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CLOCK = re.compile(
-    r"""(?P<zpart>凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|早|晚)?(?P<zh>\d{1,2}|[一二两三四五六七八九十]{1,3})
-       (?:点钟?(?P<zmin>半|一刻|三刻|(?:\d{1,2}|[一二三四五]?十?[一二三四五六七八九]?)分?)?|[:：](?P<zcol>[0-5]\d))
-    |\b(?:at\ )?(?P<eh>\d{1,2})(?:[:.](?P<emin>[0-5]\d))?\s?(?P<ampm>[ap]\.?m\b\.?|o'clock)
-    |\bat\ (?P<e24>\d{1,2}):(?P<e24m>[0-5]\d)\b
-    |\b(?:at\ )?(?P<word>noon|midday|midnight)\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
 _GAP = re.compile(
     r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*",
     re.I,
 )
-_CLOCK_REACH = 24  # characters behind a date in which a clock time belongs to it
-_AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "晚"})
-_EVENING_WORDS = frozenset({"今晚", "明晚", "昨晚", "tonight"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +88,7 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
     here = said_at.astimezone(zone(timezone))
     try:
         day = _RESOLVE[_kind(hit)](hit, here)
-        clock = _clock_near(text, hit, end)
+        clock = clock_near(text, hit, end)
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
         else:
@@ -128,7 +105,7 @@ def date_at(text: str, at: int, end: int) -> int:
     stop = at
     while True:
         gap = _GAP.match(text, stop, end).end()  # type: ignore[union-attr]
-        hit = _DATE.match(text, gap, end) or (_CLOCK.match(text, gap, end) if stop > at else None)
+        hit = _DATE.match(text, gap, end) or (CLOCK.match(text, gap, end) if stop > at else None)
         if hit is None or hit.end() == hit.start():
             return gap if stop > at else at
         stop = hit.end()
@@ -136,17 +113,6 @@ def date_at(text: str, at: int, end: int) -> int:
 
 def _kind(hit: re.Match[str]) -> str:
     return next(name for name in _RESOLVE if hit.group(name))
-
-
-def _number(text: str) -> int:
-    if text.isdigit():
-        return int(text)
-    if text.lower() in _EN_COUNT:
-        return _EN_COUNT[text.lower()]
-    tens, _, units = text.partition("十")
-    if "十" not in text:
-        return _ZH_NUMBER[text[-1]]
-    return (_ZH_NUMBER[tens] if tens else 1) * 10 + (_ZH_NUMBER[units] if units else 0)
 
 
 def _of(here: datetime, year: str | None, month: int, day: int) -> datetime:
@@ -190,7 +156,7 @@ def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
 
 def _zh_in(hit: re.Match[str], here: datetime) -> datetime:
     sign = -1 if "前" in hit.group("zdir") else 1
-    return _shift(here, _number(hit.group("zn")), hit.group("zu"), sign)
+    return _shift(here, number(hit.group("zn")), hit.group("zu"), sign)
 
 
 def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
@@ -208,8 +174,8 @@ _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
     "zmd": _zh_month,
     "near": lambda hit, here: here + timedelta(days=_NEAR[hit.group("near").lower()]),
     "eweek": _en_week,
-    "ein": lambda hit, here: _shift(here, _number(hit.group("en")), hit.group("eu"), 1),
-    "eago": lambda hit, here: _shift(here, _number(hit.group("an")), hit.group("au"), -1),
+    "ein": lambda hit, here: _shift(here, number(hit.group("en")), hit.group("eu"), 1),
+    "eago": lambda hit, here: _shift(here, number(hit.group("an")), hit.group("au"), -1),
     "emd": lambda hit, here: _of(
         here, hit.group("ey1"), _EN_MONTH[hit.group("em1").lower()[:3]], int(hit.group("ed1"))
     ),
@@ -217,37 +183,3 @@ _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
         here, hit.group("ey2"), _EN_MONTH[hit.group("em2").lower()[:3]], int(hit.group("ed2"))
     ),
 }
-
-
-def _clock_near(text: str, date: re.Match[str], end: int) -> tuple[time, int] | None:
-    """The clock time that belongs to the date: later in the clause, or just before it."""
-    hit = _CLOCK.search(text, date.end(), min(end, date.end() + _CLOCK_REACH))
-    if hit is None:
-        before = _CLOCK.search(text, max(0, date.start() - 16), date.start())
-        hit = before
-    if hit is None:
-        return None
-    late = date.group("near") is not None and date.group("near").lower() in _EVENING_WORDS
-    found = _clock(hit, late, text[date.end() : hit.start()])
-    return (found, hit.end()) if found else None
-
-
-def _clock(hit: re.Match[str], late: bool, between: str) -> time | None:
-    if word := hit.group("word"):
-        return time(0 if word.lower() == "midnight" else 12)
-    if hit.group("e24"):
-        return time(int(hit.group("e24")), int(hit.group("e24m")))
-    if hit.group("eh"):
-        hour, minute = int(hit.group("eh")) % 12, int(hit.group("emin") or 0)
-        after = hit.group("ampm").lower().startswith("p") or (late and hit.group("ampm") == "o'clock")
-        return time(hour + 12 * after, minute)
-    hour = _number(hit.group("zh"))
-    part = hit.group("zpart") or next((word for word in _AFTERNOON if word in between), "")
-    after = hour < 12 and (part in _AFTERNOON or late or (part == "中午" and hour < 4))
-    return time(hour + 12 * after, _minute(hit))
-
-
-def _minute(hit: re.Match[str]) -> int:
-    text = (hit.group("zcol") or hit.group("zmin") or "").rstrip("分")
-    named = {"": 0, "半": 30, "一刻": 15, "三刻": 45}
-    return named[text] if text in named else _number(text)

@@ -1,0 +1,118 @@
+"""What is being gathered while a turn is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hermes_memory.adapters.rule_extractor.building import Words
+from hermes_memory.adapters.rule_extractor.clauses import Sentence
+from hermes_memory.adapters.rule_extractor.matching import Reading
+from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
+from hermes_memory.adapters.rule_extractor.speech import Tone
+from hermes_memory.core.candidate import Marker
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import Polarity, Turn
+from hermes_memory.core.reasons import Reason
+
+Item = tuple[Reading, Words]
+
+_HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
+_DESCRIBING = frozenset(
+    {
+        "name",
+        "age",
+        "gender",
+        "birthday",
+        "zodiac",
+        "body",
+        "pet_name",
+        "personality",
+        "hometown",
+        "education",
+    }
+)
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is being gathered from one turn."""
+
+    turn: Turn
+    mirror: str
+    tone: Tone
+    items: list[tuple[Reading, Words]] = field(default_factory=list)
+    notes: list[tuple[str, Words]] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    spoken_of: Subject | None = None  # the last person other than the user
+
+    def refuse(self, reason: Reason) -> None:
+        """Note why a part holds nothing, once."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+
+@dataclass(slots=True)
+class Thread:
+    """What runs from clause to clause inside one sentence."""
+
+    sentence: Sentence
+    markers: frozenset[Marker]  # of the whole sentence
+    before: frozenset[Marker] = frozenset()
+    subject: Subject | None = None
+    prefix: int | None = None  # start of a clause that held only a date or adverbs
+    last: int | None = None  # index of the last item, for tails
+    said: bool = False
+    asked: bool = False
+
+    def describes_last(self, draft: Draft, reading: Reading) -> bool:
+        """Whether the words are about what was just named: "I have a daughter, five years old"."""
+        if self.last is None or reading.pattern.own:
+            return False
+        return draft.items[self.last][0].dimension in _HAVING and reading.dimension in _DESCRIBING
+
+    def lengthen(self, draft: Draft, end: int) -> None:
+        """Let the last statement of the sentence reach to ``end``."""
+        if self.last is not None and not draft.items[self.last][0].listed:
+            reading, words = draft.items[self.last]
+            draft.items[self.last] = (reading, replace(words, end=end))
+
+    def meet(self, draft: Draft, opening: Opening) -> None:
+        """Remember whom the clause is about."""
+        if opening.subject is None:
+            return
+        self.subject = opening.subject
+        if not opening.subject.is_user:
+            draft.spoken_of = opening.subject
+
+
+def settled(draft: Draft, dimensions: Dimensions) -> list[Item]:
+    """The items without repetitions, and without denials that a statement beside them makes idle."""
+    return _without_denials(_unique(draft), dimensions)
+
+
+def _key(draft: Draft, reading: Reading) -> tuple[str, str, str, Polarity]:
+    thing = draft.mirror[reading.thing.start : reading.thing.end].lower()
+    return reading.subject.who.lower(), reading.dimension, thing, reading.polarity
+
+
+def _unique(draft: Draft) -> list[Item]:
+    kept: dict[tuple[str, str, str, Polarity], Item] = {}
+    for item in draft.items:
+        kept.setdefault(_key(draft, item[0]), item)
+    return list(kept.values())
+
+
+def _without_denials(items: list[Item], dimensions: Dimensions) -> list[Item]:
+    """Beside "call me Lin" the "don't call me Xiao Lin" says nothing more about a single-valued dimension."""
+    stated = {
+        (reading.subject.who, reading.dimension)
+        for reading, _ in items
+        if reading.polarity is Polarity.POSITIVE
+    }
+    return [
+        item
+        for item in items
+        if item[0].polarity is Polarity.POSITIVE
+        or (item[0].subject.who, item[0].dimension) not in stated
+        or not dimensions.single(item[0].dimension)
+    ]

@@ -1,0 +1,361 @@
+"""Random lives of one user against the invariants of the specification.
+
+The loop is the real one (decide, commit, apply) over a ledger in a dictionary that enforces versions, operation ids
+and frozen rows. What an extractor could propose is generated; the world is small so that things meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hermes_memory.app.commands import (
+    AnswerChallenge,
+    AnswerConfirmation,
+    Command,
+    ConfirmMemory,
+    Delete,
+    EndIdleSessions,
+    EndSession,
+    FreezeMemory,
+    Maintain,
+    RequestUnfreeze,
+)
+from hermes_memory.app.editing import Reading
+from hermes_memory.core.briefing import protects
+from hermes_memory.core.candidate import Marker, SpeechAct
+from hermes_memory.core.confirmation import Choice
+from hermes_memory.core.model import (
+    MEANING_FIELDS,
+    USER,
+    EvidenceKind,
+    Lock,
+    Memory,
+    Polarity,
+    Scope,
+    Source,
+    Status,
+    Tier,
+)
+from hermes_memory.core.ranking import Query, in_reach
+from hermes_memory.core.rules import Rules
+from hermes_memory.errors import HermesError, MemoryFrozen, VersionConflict
+from hermes_memory.ports.ledger import Commit, GrantKind
+from tests.small_world import DIMENSIONS, Said, affirm, policy, rules, say, vector, words
+from tests.tiny_ledger import Person
+
+SESSIONS = ("s1", "s2", "s3", "s4")
+OBJECTS = {
+    "city": ("苏州", "杭州"), "pet": ("猫", "狗"), "allergy": ("花生", "虾"), "seat": ("靠窗", "过道", "前排"),
+    "form_of_address": ("老王", "小王"), "need": ("租房", "买房"), "food_taboo": ("香菜",), "event": ("旅行",),
+}  # fmt: skip
+SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3})
+LIVE = {Status.ACTIVE, Status.REVIEW}
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> dict[str, Any]:
+    """What the extractor makes of one utterance."""
+    dimension = draw(st.sampled_from(sorted(OBJECTS)))
+    return {
+        "dimension": dimension,
+        "object": draw(st.sampled_from(OBJECTS[dimension])),
+        "subject": draw(st.sampled_from((USER, USER, USER, "妈妈"))),
+        "polarity": draw(st.sampled_from((Polarity.POSITIVE, Polarity.POSITIVE, Polarity.NEGATIVE))),
+        "markers": frozenset(draw(st.sets(st.sampled_from(Marker), max_size=2))),
+        "source": draw(st.sampled_from((Source.EXPLICIT, Source.EXPLICIT, Source.INFERRED))),
+        "scope": draw(st.sampled_from((Scope.USER, Scope.USER, Scope.SCENE, Scope.SESSION))),
+        "speech_act": draw(
+            st.sampled_from((*[SpeechAct.STATEMENT] * 4, SpeechAct.OPINION, SpeechAct.JOKE))
+        ),
+        "emotional": draw(st.sampled_from((False, False, False, True))),
+        "importance": draw(st.sampled_from((0.4, 0.6, 0.9))),
+        "role": draw(st.sampled_from((*["user"] * 5, "assistant"))),
+    }
+
+
+class Life(RuleBasedStateMachine):
+    """One user over months: everything they, the clock and an operator can do."""
+
+    @initialize()
+    def wake(self) -> None:
+        self.person = Person(policy(SMALL))
+        self.said: dict[tuple[str, str], str] = {}
+        self.versions: dict[str, int] = {}
+        self.number = 0
+
+    # what is done
+
+    def act(self, command: Command, prepared: Any = None) -> Any:
+        """Carry a command out and hold what must hold of every single change."""
+        before = dict(self.person.state.memories)
+        version = self.person.state.version
+        self.person.last = None
+        result = None
+        try:
+            result = self.person.act(command, prepared)
+        except MemoryFrozen as refused:
+            assert not self.person.last, f"a decision that the store refused: {refused.memory_id}"
+        except HermesError:
+            pass
+        commit = self.person.last
+        assert self.person.state.version == version + (commit is not None)
+        if commit is not None:
+            self.check_frozen(before, commit, command)
+            self.check_named(before, commit)
+            self.check_versions(before, commit)
+        return result
+
+    def check_frozen(self, before: dict[str, Memory], commit: Commit, command: Command) -> None:
+        """A frozen memory's meaning never changes without a token or an explicit answer."""
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            if old is None or old.lock is not Lock.FROZEN:
+                continue
+            changed = [name for name in MEANING_FIELDS if getattr(old, name) != getattr(memory, name)]
+            if changed:
+                assert commit.grants[memory.id] is GrantKind.UNFREEZE
+                assert isinstance(command, AnswerConfirmation) or getattr(command, "unfreeze_token", None)
+                assert memory.lock is Lock.FROZEN
+                assert memory.unfreeze_reason
+
+    def check_named(self, before: dict[str, Memory], commit: Commit) -> None:
+        """What a commit changes the audit names; nothing else is touched."""
+        named = {entry.memory_id for entry in commit.audit}
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            statement = old is None or any(
+                getattr(old, name) != getattr(memory, name) for name in (*MEANING_FIELDS, "confidence")
+            )
+            assert not statement or memory.id in named, f"{memory.content} changed silently"
+        for memory_id in commit.deleted:
+            assert memory_id in named
+        untouched = set(before) - {memory.id for memory in commit.memories} - set(commit.deleted)
+        assert all(self.person.memory(memory_id) is before[memory_id] for memory_id in untouched)
+
+    def check_versions(self, before: dict[str, Memory], commit: Commit) -> None:
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            floor = self.versions.get(memory.id, 1)
+            assert memory.version >= floor
+            if old is not None and any(getattr(old, n) != getattr(memory, n) for n in MEANING_FIELDS):
+                assert memory.version > old.version
+            self.versions[memory.id] = memory.version
+
+    def utter(self, draft: dict[str, Any], session: str, days_ago: float, scene: str | None) -> Said:
+        fields = dict(draft)
+        negative = fields["polarity"] is Polarity.NEGATIVE
+        who = "我" if fields["subject"] == USER else fields["subject"]
+        text = f"{who}{'不' if negative else ''}{DIMENSIONS.label(fields['dimension'], 'zh')}{fields['object']}"
+        self.number += 1
+        said = say(
+            text, session=session, at=self.person.now - timedelta(days=days_ago), scene=scene,
+            message=f"m{self.number}", turn={"role": fields.pop("role")}, **fields,
+        )  # fmt: skip
+        self.said[session, said.turn.message_id] = text
+        return said
+
+    def pick(self, number: int, *locks: Lock) -> Memory | None:
+        held = [m for m in self.person.state.memories.values() if not locks or m.lock in locks]
+        return held[number % len(held)] if held else None
+
+    @rule(
+        drafts=st.lists(statements(), min_size=1, max_size=3),
+        session=st.sampled_from(SESSIONS),
+        days_ago=st.sampled_from((0, 0, 0, 0.001, 3, 100)),
+        scene=st.sampled_from((None, None, "dining")),
+    )
+    def speak(self, drafts: list[dict[str, Any]], session: str, days_ago: float, scene: str | None) -> None:
+        said = [self.utter(draft, session, days_ago, scene) for draft in drafts]
+        self.person.ingest(*said)
+        before = dict(self.person.state.memories)
+        self.act(self.person.settle_command(*said))
+        self.check_related(before, said)
+
+    def check_related(self, before: dict[str, Memory], said: list[Said]) -> None:
+        """A settlement changes the sense only of what speaks of the same; the clock and the caps say so."""
+        assert self.person.last is not None
+        housekeeping = {"capacity", "session_ended", "core_full"}
+        kept = {e.memory_id for e in self.person.last.audit if e.reason in housekeeping}
+        topics = {(candidate.subject, candidate.dimension) for one in said for candidate in one.candidates}
+        for memory in self.person.last.memories:
+            if memory.id in before and memory.id not in kept:
+                assert (memory.subject, memory.dimension) in topics
+
+    @rule(number=st.integers(0, 99), session=st.sampled_from(SESSIONS))
+    def affirm_by_words(self, number: int, session: str) -> None:
+        if memory := self.pick(number):
+            self.number += 1
+            said = affirm(memory, session=session, at=self.person.now, message=f"m{self.number}")
+            self.said[session, said.turn.message_id] = said.turn.content
+            self.person.ingest(said)
+            self.act(self.person.settle_command(said))
+
+    @rule(number=st.integers(0, 99), session=st.sampled_from(SESSIONS))
+    def confirm_in_the_panel(self, number: int, session: str) -> None:
+        if memory := self.pick(number):
+            self.act(ConfirmMemory(memory_id=memory.id, session_id=session))
+
+    @rule(number=st.integers(0, 99))
+    def freeze(self, number: int) -> None:
+        if memory := self.pick(number, Lock.PENDING, Lock.CONFIRMED):
+            self.act(FreezeMemory(memory_id=memory.id, reason="by hand"))
+
+    @rule(number=st.integers(0, 99), draft=statements(), verified=st.booleans(), scope=st.sampled_from((None, *Scope)))
+    def edit(self, number: int, draft: dict[str, Any], verified: bool, scope: Scope | None) -> None:
+        memory = self.pick(number)
+        if memory is None:
+            return
+        token = self.unfreeze(memory) if verified and memory.lock is Lock.FROZEN else None
+        said = self.utter(draft | {"role": "user"}, "panel", 0, None)
+        read = Reading(vector(said.turn.content), said.candidates[0])
+        before = self.person.memory(memory.id)
+        command = self.person_edit(before, said.turn.content, token, scope)
+        self.act(command, read)
+        if memory.lock is Lock.FROZEN and token is None:
+            assert self.person.memory(memory.id) == before
+
+    def person_edit(self, memory: Memory, content: str, token: str | None, scope: Scope | None) -> Command:
+        from hermes_memory.app.commands import Edit
+
+        return Edit(
+            memory_id=memory.id, expected_version=memory.version, content=content, unfreeze_token=token,
+            scope=scope.value if scope else None,
+        )  # fmt: skip
+
+    def unfreeze(self, memory: Memory) -> str | None:
+        sessions = list(self.person.state.sessions)
+        request = RequestUnfreeze(memory_id=memory.id, reason="mine", source_session_id=sessions[0])
+        challenge = self.act(request, "code")
+        answer = AnswerChallenge(memory_id=memory.id, challenge_id=challenge["challenge_id"], answer="code")
+        return str(self.act(answer, "token")["token"])
+
+    @precondition(lambda self: bool(self.person.state.settings.confirmations))
+    @rule(number=st.integers(0, 99), choice=st.sampled_from(Choice))
+    def answer(self, number: int, choice: Choice) -> None:
+        requests = list(self.person.state.settings.confirmations.values())
+        request = requests[number % len(requests)]
+        self.act(AnswerConfirmation(request_id=request["id"], choice=choice))
+        if self.person.last is not None:
+            evicted = {e.memory_id for e in self.person.last.audit if e.reason == "capacity"}
+            assert {m.id for m in self.person.last.memories} <= set(request["memory_ids"]) | evicted
+
+    @rule(session=st.sampled_from(SESSIONS))
+    def end_session(self, session: str) -> None:
+        self.act(EndSession(session_id=session))
+
+    @rule(days=st.sampled_from((0.001, 0.1, 8, 40, 200)))
+    def wait(self, days: float) -> None:
+        self.person.pass_time(days=days)
+        self.act(EndIdleSessions())
+
+    @rule()
+    def night(self) -> None:
+        self.act(Maintain(now=self.person.now))
+        self.act(Maintain(now=self.person.now))
+        assert self.person.last is None  # a second night changes nothing
+
+    @rule(number=st.integers(0, 99))
+    def erase(self, number: int) -> None:
+        memory = self.pick(number)
+        if memory is None:
+            return
+        self.act(Delete(memory_id=memory.id))
+        stored = self.person.ledger
+        assert memory.id not in repr((list(stored.memories.values()), stored.settings))
+        quotes = {piece.quote for piece in memory.evidence}
+        assert not any(quote in turn.content for turn in self.person.state.turns.values() for quote in quotes)
+
+    @rule()
+    def restart(self) -> None:
+        before = self.person.state
+        self.person.restart()
+        after = self.person.state
+        for name in ("version", "memories", "live", "always", "rivals", "settings", "sessions", "pending"):
+            assert getattr(after, name) == getattr(before, name), name
+        assert set(after.shelf.vectors.ids) == set(before.shelf.vectors.ids)
+
+    @precondition(lambda self: self.person.last is not None)
+    @rule()
+    def replay(self) -> None:
+        """The same operation again changes nothing and answers the same; another on the old version is refused."""
+        commit, ledger = self.person.last, self.person.ledger
+        assert commit is not None
+        before = (ledger.version, dict(ledger.memories), ledger.settings, len(ledger.audit))
+        receipt = ledger.commit(commit)
+        assert (receipt.replayed, receipt.result) == (True, commit.result)
+        try:
+            ledger.commit(replace(commit, operation_id="another"))
+        except VersionConflict as conflict:
+            assert conflict.actual > conflict.expected
+        else:
+            raise AssertionError("two commits on one version")
+        assert before == (ledger.version, dict(ledger.memories), ledger.settings, len(ledger.audit))
+
+    # what holds at all times
+
+    @invariant()
+    def every_memory_has_the_users_own_words(self) -> None:
+        for memory in self.person.state.memories.values():
+            assert memory.evidence
+            for piece in memory.evidence:
+                assert piece.role == "user"
+                assert piece.quote.strip()
+                if piece.kind is EvidenceKind.SAID:
+                    turn = self.said[piece.session_id, piece.message_id]
+                    assert turn[piece.start : piece.end] == piece.quote
+
+    @invariant()
+    def no_tier_exceeds_its_cap(self) -> None:
+        live = [m for m in self.person.state.memories.values() if m.status in LIVE]
+        for tier in Tier:
+            assert sum(memory.tier is tier for memory in live) <= SMALL.capacity.of(tier)
+
+    @invariant()
+    def locks_tiers_and_links_fit_together(self) -> None:
+        memories = self.person.state.memories
+        for memory in memories.values():
+            assert memory.lock is not Lock.UNFROZEN  # what is opened is closed in the same commit
+            assert (memory.tier is Tier.CORE) == (memory.lock is Lock.FROZEN)
+            assert memory.rival_of != memory.id
+            assert memory.rival_of is None or memory.rival_of in memories
+            assert (memory.archived_at is not None) == (memory.status is Status.ARCHIVED)
+            assert 0 <= memory.confidence <= 1
+
+    @invariant()
+    def the_mirror_is_the_ledger(self) -> None:
+        state, ledger = self.person.state, self.person.ledger
+        assert state.version == ledger.version
+        assert state.memories == ledger.memories
+        assert set(state.live) == set(state.shelf.vectors.ids) == {m.id for m in state.memories.values() if m.status in LIVE}
+
+    @invariant()
+    def the_block_drops_no_restriction_and_exceeds_its_budget_for_nothing_else(self) -> None:
+        person = self.person
+        session, scene = SESSIONS[self.number % 4], (None, "dining")[self.number % 2]
+        answer = person.recall("我住哪", session_id=session, scene=scene, budget_chars=200)
+        query = Query(
+            text="", vector=vector(""), words=words(""), session_id=session, scene=scene, as_of=person.now, top_k=1
+        )
+        for memory in person.state.memories.values():
+            required = protects(memory) and (memory.subject == USER or memory.safety)
+            standing = memory.status is Status.ACTIVE and (memory.rival_of is None or memory.safety)
+            if required and standing and in_reach(memory, query):
+                assert memory.object in answer["context"]
+                assert any(record["id"] == memory.id for record in answer["memories"])
+        assert answer["over_budget"] == (len(answer["context"]) > 200)
+
+    @invariant()
+    def what_is_asked_is_open(self) -> None:
+        memories = self.person.state.memories
+        for record in self.person.state.settings.confirmations.values():
+            assert set(record["memory_ids"]) <= set(memories)
+
+
+Life.TestCase.settings = settings(stateful_step_count=40)
+TestLife = Life.TestCase

@@ -1,0 +1,188 @@
+"""What the user can look at (SPEC §8, §11; API, Memories and The user)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hermes_memory.app.commands import (
+    Export,
+    GetMemory,
+    GetProfile,
+    ListConfirmations,
+    ListMemories,
+    SetConsent,
+    Summarise,
+)
+from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
+from hermes_memory.core.model import Memory, Polarity
+from hermes_memory.errors import InvalidInput, NotFound
+from tests.small_world import DAY, HOUR, NOW, say
+from tests.tiny_ledger import Person
+
+
+def see(person: Person, query: Any) -> dict[str, Any]:
+    return VIEWS[type(query)](person.state, query, person.policy)
+
+
+def with_pets(number: int) -> Person:
+    person = Person()
+    person.tell(*(say(f"我养猫{n}", dimension="pet", object=f"猫{n}", at=NOW - (n % 7) * HOUR) for n in range(number)))
+    return person
+
+
+def contents(answer: dict[str, Any]) -> list[str]:
+    return [record["content"] for record in answer["memories"]]
+
+
+# lists
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 7, 50])
+def test_pages_hold_everything_once_newest_first(limit: int) -> None:
+    person = with_pets(12)
+    cursor, pages, seen = None, 0, []
+    while True:
+        answer = see(person, ListMemories(filters={}, cursor=cursor, limit=limit))
+        seen += answer["memories"]
+        pages += 1
+        assert len(answer["memories"]) <= limit
+        cursor = answer["next_cursor"]
+        if cursor is None:
+            break
+    assert pages == -(-12 // limit)
+    assert len({record["id"] for record in seen}) == 12
+    times = [record["created_at"] for record in seen]
+    assert times == sorted(times, reverse=True)
+
+
+def test_what_is_added_between_two_pages_moves_nothing() -> None:
+    person = with_pets(4)
+    first = see(person, ListMemories(filters={}, limit=2))
+    person.tell(say("我养狗", dimension="pet", object="狗", at=NOW + DAY))
+    second = see(person, ListMemories(filters={}, cursor=first["next_cursor"], limit=2))
+    assert not set(contents(first)) & set(contents(second))
+    assert "我养狗" not in contents(second)
+
+
+def test_times_before_1970_are_in_order_too() -> None:
+    person = Person()
+    old = [datetime(year, 1, 1, tzinfo=UTC) for year in (1950, 1969, 1971)]
+    person.tell(*(say(f"我养猫{at:%Y}", dimension="pet", object=f"猫{at:%Y}", at=at) for at in old))
+    assert contents(see(person, ListMemories(filters={}))) == ["我养猫1971", "我养猫1969", "我养猫1950"]
+    first = see(person, ListMemories(filters={}, limit=1))
+    rest = see(person, ListMemories(filters={}, cursor=first["next_cursor"]))
+    assert contents(rest) == ["我养猫1969", "我养猫1950"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 201])
+def test_a_page_has_1_to_200(limit: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        see(Person(), ListMemories(filters={}, limit=limit))
+    assert caught.value.field == "limit"
+
+
+@pytest.mark.parametrize("cursor", ["!", "é", "AAA", "____", "_w", encode_cursor("other\nplace"), encode_cursor("memories")])
+def test_a_made_up_cursor_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        see(with_pets(1), ListMemories(filters={}, cursor=cursor))
+    assert caught.value.field == "cursor"
+
+
+@pytest.mark.parametrize("place", ["", "a", "ab", "abc", "000|mem_中文|x", "~" * 50])
+def test_a_cursor_is_an_opaque_url_safe_form_of_a_place(place: str) -> None:
+    cursor = encode_cursor(place)
+    assert decode_cursor(cursor) == place
+    assert set(cursor) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+def test_an_unknown_user_reads_as_empty() -> None:
+    person = Person()
+    assert see(person, ListMemories(filters={})) == {"memories": [], "next_cursor": None}
+    assert see(person, ListConfirmations()) == {"confirmations": [], "next_cursor": None}
+    assert see(person, Summarise())["memories"] == []
+    assert see(person, Export())["memories"] == []
+    assert not any(see(person, GetProfile()).values())
+
+
+@pytest.mark.parametrize(
+    ("filters", "contains", "found"),
+    [
+        ({}, None, 3),
+        ({"status": "active"}, None, 2),
+        ({"status": "superseded"}, None, 1),
+        ({"layer": "identity", "status": "active"}, None, 2),
+        ({"category": "FACT", "topic": "pet"}, None, 1),
+        ({"lock": "frozen"}, None, 0),
+        ({"tier": "working", "scope": "user"}, None, 3),
+        ({}, "REX", 1),
+        ({}, "住在", 2),
+        ({"status": "active"}, "苏州", 0),
+    ],
+)
+def test_filters_and_words_narrow_the_list(filters: dict[str, str], contains: str | None, found: int) -> None:
+    person = Person()
+    person.tell(say("我住在苏州", object="苏州"), say("my dog is Rex", dimension="pet", object="Rex"))
+    person.tell(say("我住在杭州", object="杭州", at=NOW + HOUR))
+    assert len(contents(see(person, ListMemories(filters=filters, contains=contains)))) == found
+
+
+def test_one_record_has_every_field_of_spec_3_1() -> None:
+    person = with_pets(1)
+    (memory,) = person.state.memories.values()
+    record = see(person, GetMemory(memory_id=memory.id))
+    assert set(record) == {name for name in Memory.__dataclass_fields__}
+    assert (record["content"], record["polarity"], record["version"]) == ("我养猫0", "+", 1)
+    with pytest.raises(NotFound):
+        see(person, GetMemory(memory_id="other"))
+
+
+def test_spec_6_confirmations_are_listed_newest_first() -> None:
+    person = Person()
+    for number, name in enumerate(("花生", "虾")):
+        person.tell(say(f"我对{name}过敏", dimension="allergy", object=name, at=person.now))
+        person.pass_time(days=1)
+        over: dict[str, Any] = {"session": f"s{number + 2}", "at": person.now, "polarity": Polarity.NEGATIVE}
+        person.tell(say(f"我对{name}不过敏", dimension="allergy", object=name, **over))
+    page = see(person, ListConfirmations(limit=1))
+    assert page["confirmations"][0]["quotes"][0] == "我对虾过敏"
+    assert set(page["confirmations"][0]) >= {"id", "question", "options", "memory_ids", "quotes", "status", "expires_at"}
+    rest = see(person, ListConfirmations(cursor=page["next_cursor"]))
+    assert [record["quotes"][0] for record in rest["confirmations"]] == ["我对花生过敏"]
+
+
+# the user
+
+
+def test_spec_11_the_summary_is_in_plain_words_with_quotes() -> None:
+    person = Person()
+    person.tell(say("我住在苏州", object="苏州"), say("my dog is Rex", dimension="pet", object="Rex", at=NOW + HOUR))
+    person.tell(say("我住在杭州", object="杭州", at=NOW + DAY))
+    person.tell(say("我喜欢咖啡", dimension="shoe", predicate="likes", object="咖啡", at=NOW + DAY))
+    answer = see(person, Summarise())
+    assert answer["language"] == "zh"
+    assert [(line["label"], line["text"], line["quotes"]) for line in answer["memories"] if "住在" in line["text"]] == [
+        ("居住地", "我住在杭州", ["我住在杭州"])
+    ]
+    assert {line["label"] for line in answer["memories"]} == {"居住地", "宠物", "likes"}
+    english = see(person, Summarise(language="en"))
+    assert {line["label"] for line in english["memories"]} == {"Lives in", "Pets", "likes"}
+    assert answer["version"] == person.state.version
+
+
+def test_spec_8_the_profile_follows_the_memories() -> None:
+    person = with_pets(2)
+    slot = see(person, GetProfile())["identity"]["pet"]
+    assert sorted(slot["value"]) == ["猫0", "猫1"]
+    assert set(slot) == {"value", "confidence", "lock", "source", "memory_ids", "contradictions", "updated_at"}
+
+
+def test_spec_11_the_export_is_complete() -> None:
+    person = with_pets(2)
+    person.act(SetConsent(sensitive=True))
+    answer = see(person, Export())
+    assert (len(answer["memories"]), len(answer["sessions"]), len(answer["turns"])) == (2, 1, 2)
+    assert answer["settings"] == {"paused": False, "consent": {"sensitive": True}}
+    assert (answer["user"], answer["format"], answer["version"]) == ("ann", "hermes-memory/1", person.state.version)
