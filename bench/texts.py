@@ -63,6 +63,16 @@ _DOINGS_EN = (
     "baking",
     "coding",
 )
+_TIMES = ("明天", "周五晚上", "下个月", "国庆假期", "今年冬天", "这周末", "生日那天", "下班以后", "七月初")
+_TIMES_EN = (
+    "tomorrow",
+    "on Friday",
+    "next month",
+    "over the holidays",
+    "this winter",
+    "in July",
+    "after work",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +110,32 @@ MANY = (  # what fills the tiers, in turn
 )  # fmt: skip
 
 _ASKED = (
-    "周末和{who}去{where}玩，有什么{food}店推荐吗",
-    "帮我安排一下和{who}在{where}{doing}的行程",
-    "{who}想学{doing}，在{where}怎么开始比较好",
-    "给{who}写一封邮件，说说上次在{where}{doing}的事",
+    "{when}和{who}去{where}玩，有什么{food}店推荐吗",
+    "帮我安排一下{when}和{who}在{where}{doing}的行程",
+    "{who}{when}想学{doing}，在{where}怎么开始比较好",
+    "给{who}写一封邮件，说说{when}在{where}{doing}的事",
 )
 _ASKED_EN = (
-    "Where in {where} could I have {food} with {who}?",
-    "Draft a note to {who} about {doing} in {where}",
-    "How do I get {who} interested in {doing} while we are in {where}?",
+    "Where in {where} could I have {food} with {who} {when}?",
+    "Draft a note to {who} about {doing} in {where} {when}",
+    "How do I get {who} interested in {doing} while we are in {where} {when}?",
 )
 
 
 def _fills(chinese: bool) -> Iterator[dict[str, str]]:
     """Every combination once, in an order in which neighbours have little in common."""
     pools = (
-        (_FOODS, _PLACES, _PEOPLE, _DOINGS) if chinese else (_FOODS_EN, _PLACES_EN, _PEOPLE_EN, _DOINGS_EN)
+        (_FOODS, _PLACES, _PEOPLE, _DOINGS, _TIMES)
+        if chinese
+        else (_FOODS_EN, _PLACES_EN, _PEOPLE_EN, _DOINGS_EN, _TIMES_EN)
     )
     whole = list(product(*pools))
     stride = int(len(whole) * 0.618)
     while gcd(stride, len(whole)) > 1:
         stride += 1
     for number in range(len(whole)):
-        food, where, who, doing = whole[number * stride % len(whole)]
-        yield {"food": food, "where": where, "who": who, "doing": doing}
+        food, where, who, doing, when = whole[number * stride % len(whole)]
+        yield {"food": food, "where": where, "who": who, "doing": doing, "when": when}
 
 
 def statements(count: int) -> list[tuple[Kind, str, str]]:

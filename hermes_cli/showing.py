@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich import box
@@ -13,7 +14,8 @@ from rich.text import Text
 Record = Mapping[str, Any]
 
 LOCK_STYLES = {"frozen": "bold cyan", "confirmed": "green", "pending": "yellow", "unfrozen": "magenta"}
-ID_WIDTH = 28  # an id is there to be copied: it keeps to one line, also in a narrow terminal
+ID_WIDTH = 30  # an id is there to be copied: it keeps to one line, also in a narrow terminal
+WITH_IDS = {"memory", "session, message"}
 BARE_OPS = {"refused": "red", "erased": "red", "archived": "dim", "evicted": "dim"}
 
 
@@ -21,13 +23,13 @@ def table(*columns: str, title: str | None = None) -> Table:
     """An empty table in the house's style."""
     shown = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        shown.add_column(column, overflow="fold", min_width=ID_WIDTH if column == "memory" else None)
+        shown.add_column(column, overflow="fold", width=ID_WIDTH if column in WITH_IDS else None)
     return shown
 
 
-def kind_of(record: Record) -> str:
+def kind_of(record: Record, between: str = "/") -> str:
     """Category and layer."""
-    return f"{record['category']}/{record['layer']}" if record["layer"] else str(record["category"])
+    return between.join(filter(None, (record["category"], record["layer"])))
 
 
 def scope_of(record: Record) -> str:
@@ -50,22 +52,34 @@ def with_id(content: str | Text, memory_id: str) -> Text:
     return Text.assemble(content, "\n", (memory_id, "dim"))
 
 
-def memories_table(records: Sequence[Record], *, title: str | None = None, ids: bool = True) -> Table:
-    """What is stored, a row for each memory."""
-    names = ("kind", "scope", "lock", "sure", "the user's words")
-    shown = table("memory" if ids else "content", *names, title=title)
+def memories_table(records: Sequence[Record]) -> Table:
+    """What is stored, with ids; fits a terminal of 80 columns."""
+    shown = table("memory", "kind, scope", "lock, sure", "the user's words")
     for record in records:
-        status = "" if record["status"] == "active" else f" ({record['status']})"
-        content = Text(record["content"] + status, "dim" if status else "")
+        reach = "\n".join((kind_of(record, "\n"), scope_of(record)))
         shown.add_row(
-            with_id(content, record["id"]) if ids else content,
-            kind_of(record),
-            scope_of(record),
-            lock_of(record),
-            f"{record['confidence']:.2f}",
+            with_id(_content(record), record["id"]),
+            reach,
+            Text.assemble(lock_of(record), f"\n{record['confidence']:.2f}"),
             Text(quote_of(record), "italic"),
         )
     return shown
+
+
+def stored_table(records: Sequence[Record], title: str) -> Table:
+    """What is stored, without ids, a line for each memory where the terminal is wide."""
+    shown = table("content", "kind", "scope", "lock", "confidence", "the user's words", title=title)
+    for record in records:
+        words = Text(quote_of(record), "italic")
+        confidence = f"{record['confidence']:.2f}"
+        shown.add_row(_content(record), kind_of(record), scope_of(record), lock_of(record), confidence, words)
+    return shown
+
+
+def _content(record: Record) -> Text:
+    if record["status"] == "active":
+        return Text(record["content"])
+    return Text(f"{record['content']} ({record['status']})", "dim")
 
 
 def changes_table(changes: Sequence[Record], records: Mapping[str, Record]) -> Table:
@@ -99,7 +113,7 @@ def hits_table(hits: Sequence[Record]) -> Table:
     for hit in hits:
         score = "always" if hit["score"] is None else f"{hit['score']:.3f}"
         memory = with_id(hit["content"], hit["id"])
-        shown.add_row(score, memory, kind_of(hit), lock_of(hit), Text(quote_of(hit), "italic"))
+        shown.add_row(score, memory, kind_of(hit, "\n"), lock_of(hit), Text(quote_of(hit), "italic"))
     return shown
 
 
@@ -114,8 +128,14 @@ def evidence_table(evidence: Sequence[Record]) -> Table:
     shown = table("said at", "session, message", "as", "the user's words")
     for piece in evidence:
         where = Text.assemble(piece["session_id"], "\n", (piece["message_id"], "dim"))
-        shown.add_row(piece["created_at"], where, piece["kind"], Text(piece["quote"], "italic"))
+        shown.add_row(
+            _to_the_second(piece["created_at"]), where, piece["kind"], Text(piece["quote"], "italic")
+        )
     return shown
+
+
+def _to_the_second(moment: str) -> str:
+    return datetime.fromisoformat(moment).isoformat(" ", "seconds")
 
 
 def receipt_table(receipt: Record) -> Table:

@@ -117,14 +117,15 @@ class Memory:
         """
         if not text.strip():
             raise InvalidInput("text", "is blank")
+        key = self._key(user)
         message = Incoming(role=Role.USER, content=text, id=message_id, created_at=said_at)
         command = Ingest(
-            session_id=check_id(session or f"default-{digest(user)}", "session"),
+            session_id=check_id(f"default-{digest(user)}" if session is None else session, "session"),
             messages=(message,),
             timezone=timezone or self._settings.api.default_timezone,
             scene=scene,
         )
-        return self._loop.run(self._remember(self._key(user), command))
+        return self._loop.run(self._remember(key, command))
 
     async def _remember(self, key: UserKey, command: Ingest) -> dict[str, Any]:
         accepted = await self._users.execute(key, command, operation_id_of(command))

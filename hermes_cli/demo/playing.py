@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes_cli.demo.stories import Session, Story
-from hermes_cli.showing import block, hits_table, memories_table, parts_line, table
+from hermes_cli.showing import block, hits_table, parts_line, stored_table, table
 from hermes_memory.client import HermesClient
 
 LOCKS = ("pending", "unfrozen", "confirmed", "frozen")  # by rising firmness
@@ -33,9 +33,7 @@ def play(story: Story, client: HermesClient, console: Console, now: datetime) ->
         locks.append(_lock(records, story.expected))
         if session is not story.sessions[-1]:
             client.end_session(story.user, session.id)
-    console.print(
-        memories_table(client.memories(story.user), title=f"What is stored of {story.user}", ids=False)
-    )
+    console.print(stored_table(client.memories(story.user), f"What is stored of {story.user}"))
     export = client.export(story.user)
     _show_masked(export, story, console)
     answer = client.recall(story.user, story.query, session=story.sessions[-1].id)

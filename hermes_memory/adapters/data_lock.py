@@ -29,7 +29,7 @@ class DataLock:
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            handle = (self._directory / LOCK_FILE).open("a+", encoding="utf-8")
+            handle = (self._directory / LOCK_FILE).open("a+", encoding="utf-8", errors="replace")
         except OSError as error:
             raise InvalidConfig("data", f"{self._directory} cannot be used: {error.strerror}") from None
         os.set_inheritable(handle.fileno(), False)

@@ -21,7 +21,7 @@ from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.detector import Found
 
 _KINDS = frozenset({"id", "card", "iban", "secret", "password", "address"})
-_BLANK = "\0"  # stands for what was found already
+_MASKED = re.compile(r"\[(?:" + "|".join(sorted(_KINDS)) + r")\]")  # what stands for an earlier finding
 _NO_PASSWORD = re.compile(  # "my password is wrong"
     r"not|too|wrong|incorrect|weak|strong|the|a|an|required|correct|expired|in|on|stored|my|your|very|"
     r"being|secure|forgotten|lost|so|what|hard|easy|invalid|reset|needed|missing|always|never|going|"
@@ -104,24 +104,26 @@ class SecretDetector:
         self._shapes = load_shapes() if shapes is None else shapes
 
     def find(self, text: str) -> list[Found]:
-        """All findings, in order, not overlapping; offsets point into ``text`` as given."""
+        """All findings, in order, not overlapping; offsets point into ``text`` as given.
+
+        What one finding hid may show once it is masked, so the look is repeated on the masked text.
+        """
         plain, origin = _normalised(text)
         found: list[Found] = []
-        while True:
-            hits = list(self._pass(plain))
-            if not hits:
-                return sorted(found, key=lambda item: item.start)
-            for start, end, kind in hits:
+        while hits := list(self._pass(plain)):
+            for start, end, kind in sorted(hits, reverse=True):
                 found.append(Found(origin[start], origin[end - 1] + 1, kind))
-                plain = plain[:start] + _BLANK * (end - start) + plain[end:]
+                token = f"[{kind}]"
+                plain = plain[:start] + token + plain[end:]
+                origin[start:end] = [origin[start]] * len(token)
+        return sorted(found, key=lambda item: item.start)
 
     def _pass(self, plain: str) -> Iterator[tuple[int, int, str]]:
-        """Non-overlapping findings of one look; what they hid may show in the next."""
-        taken: list[tuple[int, int]] = []
+        taken = [hit.span() for hit in _MASKED.finditer(plain)]
         for shape in self._shapes:
             for hit in shape.regex.finditer(plain):
                 span = _span(shape, hit)
-                if span and _BLANK not in plain[span[0] : span[1]] and _free(span, taken):
+                if span and _free(span, taken):
                     taken.append(span)
                     yield (*span, shape.kind)
 

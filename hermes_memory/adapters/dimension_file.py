@@ -17,7 +17,7 @@ LANGUAGES = frozenset({"zh", "en"})
 NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
-_ALLOWED = _REQUIRED | {"layer", "related", "exclusive", "safety", "freeze_class"}
+_ALLOWED = _REQUIRED | {"layer", "related", "exclusive", "safety", "freeze_class", "avoids"}
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -68,6 +68,7 @@ def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
         exclusive=_groups(where + ".exclusive", row.get("exclusive", [])),
         safety=_optional(where + ".safety", SafetyClass, row.get("safety")),
         freeze_class=_freeze_class(where + ".freeze_class", row.get("freeze_class")),
+        avoids=row.get("avoids") is True,
     )
 
 

@@ -96,4 +96,5 @@ class _Answer:
 
     def _affirm(self, memory: Memory) -> Memory:
         said = Affirmed(session_id="panel", message_id=self.message_id, at=self.board.now)
+        self.board.log(Op.REINFORCED, Reason.VERIFIED, memory, self.message_id)
         return confirm(self.board, memory, said, self.rules, explicit=True)

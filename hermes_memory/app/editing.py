@@ -104,6 +104,11 @@ def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory
     return edited
 
 
+def _protects(read: Candidate | None, desk: Desk) -> bool:
+    """Whether the new words are about safety, wherever they stand."""
+    return read is not None and desk.policy.dimensions.safety(read.dimension) is not None
+
+
 def _scope(name: str) -> Scope:
     try:
         return Scope(name)
@@ -122,12 +127,11 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         end=len(content), created_at=desk.now, intent=Intent.CORRECTION, kind=EvidenceKind.EDIT, extractor="panel",
     )  # fmt: skip
     polarity = read.polarity if same else memory.polarity
-    dimension = read.dimension if same else memory.dimension
     return {
         "content": content,
         "object": read.object if same else content,
-        "dimension": dimension,
-        "safety": memory.safety or desk.policy.dimensions.safety(dimension) is not None,
+        "dimension": read.dimension if same else memory.dimension,
+        "safety": memory.safety or _protects(read, desk),
         "predicate": read.predicate if same else memory.predicate,
         "polarity": polarity,
         "negative": read.negative if same else memory.negative,

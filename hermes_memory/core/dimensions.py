@@ -39,7 +39,8 @@ class Dimension:
     ``labels`` maps a language (``zh``, ``en``) to the words the briefing puts before the object.
     ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
     most one can hold at a time even when the dimension is multi-valued. ``freeze_class`` names the
-    ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``).
+    ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the label itself
+    says that the objects are unwanted.
     """
 
     key: str
@@ -52,6 +53,7 @@ class Dimension:
     exclusive: tuple[tuple[str, ...], ...] = ()
     safety: SafetyClass | None = None
     freeze_class: str | None = None
+    avoids: bool = False
 
     @property
     def single(self) -> bool:
@@ -99,6 +101,10 @@ class Dimensions:
             for cue, key in self._cues
             if (cue in folded if not cue.isascii() or " " in cue else cue in words)
         }
+
+    def avoids(self, key: str) -> bool:
+        """Whether the label of a dimension already says that its objects are unwanted."""
+        return (entry := self._by_key.get(key)) is not None and entry.avoids
 
     def label(self, key: str, language: str) -> str:
         """The words that stand before an object of this dimension in the briefing; empty for an open one."""

@@ -127,7 +127,8 @@ class Settlement:
         if (memory.category is Category.EVENT) != (candidate.category is Category.EVENT):
             return False
         if memory.content_hash == hashed:
-            return not _other_period(candidate, memory)
+            protects = self.around.dimensions.safety(candidate.dimension) is not None
+            return not _other_period(candidate, memory) and (memory.safety or not protects)
         if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
             return False
         if _other_period(candidate, memory) or not same_object(candidate.object, memory.object):

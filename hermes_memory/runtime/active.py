@@ -127,10 +127,11 @@ class ActiveUser:
 
         ``again`` says that the operation may have been applied before.
         """
-        if self._waiting >= self.around.max_waiting and actor not in OWN_WORK:
-            raise Overloaded(1.0)
+        if actor not in OWN_WORK:
+            if self._waiting >= self.around.max_waiting:
+                raise Overloaded(1.0)
+            self.used_at = self.around.clock.now()
         self._waiting += 1
-        self.used_at = self.around.clock.now()
         try:
             if isinstance(command, Maintain):
                 await self._flush()  # ageing looks at the access counts

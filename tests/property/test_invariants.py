@@ -20,6 +20,7 @@ from hermes_memory.app.commands import (
     Command,
     ConfirmMemory,
     Delete,
+    Edit,
     EndIdleSessions,
     EndSession,
     FreezeMemory,
@@ -37,6 +38,7 @@ from hermes_memory.core.model import (
     Lock,
     Memory,
     Polarity,
+    Role,
     Scope,
     Source,
     Status,
@@ -52,10 +54,33 @@ from tests.tiny_ledger import Person
 SESSIONS = ("s1", "s2", "s3", "s4")
 OBJECTS = {
     "city": ("苏州", "杭州"), "pet": ("猫", "狗"), "allergy": ("花生", "虾"), "seat": ("靠窗", "过道", "前排"),
-    "form_of_address": ("老王", "小王"), "need": ("租房", "买房"), "food_taboo": ("香菜",), "event": ("旅行",),
+    "form_of_address": ("老王", "小王"), "need": ("租房", "买房"), "food_taboo": ("香菜", "芹菜"),
+    "event": ("旅行",),
 }  # fmt: skip
 SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3})
 LIVE = {Status.ACTIVE, Status.REVIEW}
+
+
+PLAIN: dict[str, Any] = {
+    "subject": USER, "polarity": Polarity.POSITIVE, "markers": frozenset(), "source": Source.EXPLICIT,
+    "scope": Scope.USER, "speech_act": SpeechAct.STATEMENT, "emotional": False, "importance": 0.7, "role": Role.USER,
+}  # fmt: skip
+SESSION = st.sampled_from(SESSIONS)
+NUMBER = st.integers(0, 30)
+MARKERS = st.sampled_from(
+    [frozenset(), frozenset({Marker.CORRECTION}), frozenset({Marker.HEDGED}), frozenset({Marker.TEMPORARY})]
+)
+
+
+def has_memories(life: Life) -> bool:
+    return bool(life.person.state.memories)
+
+
+@st.composite
+def plain_statements(draw: st.DrawFn) -> dict[str, Any]:
+    """A fact told plainly: what most turns that are kept hold."""
+    dimension = draw(st.sampled_from(sorted(OBJECTS)))
+    return PLAIN | {"dimension": dimension, "object": draw(st.sampled_from(OBJECTS[dimension]))}
 
 
 @st.composite
@@ -75,7 +100,7 @@ def statements(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "emotional": draw(st.sampled_from((False, False, False, True))),
         "importance": draw(st.sampled_from((0.4, 0.6, 0.9))),
-        "role": draw(st.sampled_from((*["user"] * 5, "assistant"))),
+        "role": draw(st.sampled_from((*[Role.USER] * 7, Role.ASSISTANT))),
     }
 
 
@@ -88,6 +113,7 @@ class Life(RuleBasedStateMachine):
         self.said: dict[tuple[str, str], str] = {}
         self.versions: dict[str, int] = {}
         self.number = 0
+        self.by_hand = False
 
     # what is done
 
@@ -166,12 +192,57 @@ class Life(RuleBasedStateMachine):
 
     @rule(
         drafts=st.lists(statements(), min_size=1, max_size=3),
-        session=st.sampled_from(SESSIONS),
+        session=SESSION,
         days_ago=st.sampled_from((0, 0, 0, 0.001, 3, 100)),
         scene=st.sampled_from((None, None, "dining")),
     )
     def speak(self, drafts: list[dict[str, Any]], session: str, days_ago: float, scene: str | None) -> None:
         said = [self.utter(draft, session, days_ago, scene) for draft in drafts]
+        self.person.ingest(*said)
+        before = dict(self.person.state.memories)
+        self.act(self.person.settle_command(*said))
+        self.check_related(before, said)
+
+    @rule(drafts=st.lists(plain_statements(), min_size=1, max_size=3), session=SESSION)
+    def speak_plainly(self, drafts: list[dict[str, Any]], session: str) -> None:
+        self.speak_of(drafts, session)
+
+    @precondition(has_memories)
+    @rule(number=NUMBER, session=SESSION, markers=MARKERS, inferred=st.booleans())
+    def repeat(self, number: int, session: str, markers: frozenset[Marker], inferred: bool) -> None:
+        """Say what is remembered once more."""
+        if draft := self.draft_of(number):
+            draft |= {"markers": markers, "source": Source.INFERRED if inferred else Source.EXPLICIT}
+            self.speak_of([draft], session)
+
+    @precondition(has_memories)
+    @rule(number=NUMBER, session=SESSION, markers=MARKERS, days_ago=st.sampled_from((0, 0, 0, 50)))
+    def contradict(self, number: int, session: str, markers: frozenset[Marker], days_ago: float) -> None:
+        """Say another value of a single-valued dimension, or the opposite."""
+        if draft := self.draft_of(number):
+            others = [value for value in OBJECTS[draft["dimension"]] if value != draft["object"]]
+            if DIMENSIONS.single(draft["dimension"]):
+                draft["object"] = others[number % len(others)]
+            else:
+                draft["polarity"] = draft["polarity"].opposite
+            self.speak_of([draft | {"markers": markers}], session, days_ago)
+
+    def draft_of(self, number: int) -> dict[str, Any] | None:
+        """A plain statement of a memory that lives, as far as the small world knows its object."""
+        held = [
+            m for m in self.person.state.memories.values()
+            if m.status in LIVE and m.object in OBJECTS.get(m.dimension, ())
+        ]  # fmt: skip
+        if not held:
+            return None
+        memory = held[number % len(held)]
+        return PLAIN | {
+            "subject": memory.subject, "dimension": memory.dimension, "object": memory.object,
+            "polarity": memory.polarity,
+        }  # fmt: skip
+
+    def speak_of(self, drafts: list[dict[str, Any]], session: str, days_ago: float = 0) -> None:
+        said = [self.utter(draft, session, days_ago, None) for draft in drafts]
         self.person.ingest(*said)
         before = dict(self.person.state.memories)
         self.act(self.person.settle_command(*said))
@@ -183,11 +254,14 @@ class Life(RuleBasedStateMachine):
         housekeeping = {"capacity", "session_ended", "core_full"}
         kept = {e.memory_id for e in self.person.last.audit if e.reason in housekeeping}
         topics = {(candidate.subject, candidate.dimension) for one in said for candidate in one.candidates}
+        texts = {candidate.content for one in said for candidate in one.candidates}
+        spoken_of = {m.id for m in before.values() if (m.subject, m.dimension) in topics or m.content in texts}
         for memory in self.person.last.memories:
-            if memory.id in before and memory.id not in kept:
-                assert (memory.subject, memory.dimension) in topics
+            if memory.id in before and memory.id not in kept:  # a rival goes with what it opposes
+                assert memory.id in spoken_of or before[memory.id].rival_of in spoken_of
 
-    @rule(number=st.integers(0, 99), session=st.sampled_from(SESSIONS))
+    @precondition(has_memories)
+    @rule(number=NUMBER, session=SESSION)
     def affirm_by_words(self, number: int, session: str) -> None:
         if memory := self.pick(number):
             self.number += 1
@@ -196,24 +270,28 @@ class Life(RuleBasedStateMachine):
             self.person.ingest(said)
             self.act(self.person.settle_command(said))
 
-    @rule(number=st.integers(0, 99), session=st.sampled_from(SESSIONS))
+    @precondition(has_memories)
+    @rule(number=NUMBER, session=SESSION)
     def confirm_in_the_panel(self, number: int, session: str) -> None:
         if memory := self.pick(number):
             self.act(ConfirmMemory(memory_id=memory.id, session_id=session))
 
-    @rule(number=st.integers(0, 99))
+    @precondition(has_memories)
+    @rule(number=NUMBER)
     def freeze(self, number: int) -> None:
         if memory := self.pick(number, Lock.PENDING, Lock.CONFIRMED):
             self.act(FreezeMemory(memory_id=memory.id, reason="by hand"))
 
-    @rule(number=st.integers(0, 99), draft=statements(), verified=st.booleans(), scope=st.sampled_from((None, *Scope)))
+    @precondition(has_memories)
+    @rule(number=NUMBER, draft=statements(), verified=st.booleans(), scope=st.sampled_from((None, *Scope)))
     def edit(self, number: int, draft: dict[str, Any], verified: bool, scope: Scope | None) -> None:
         memory = self.pick(number)
         if memory is None:
             return
         token = self.unfreeze(memory) if verified and memory.lock is Lock.FROZEN else None
-        said = self.utter(draft | {"role": "user"}, "panel", 0, None)
+        said = self.utter(draft | {"role": Role.USER}, "panel", 0, None)
         read = Reading(vector(said.turn.content), said.candidates[0])
+        self.by_hand = True
         before = self.person.memory(memory.id)
         command = self.person_edit(before, said.turn.content, token, scope)
         self.act(command, read)
@@ -221,8 +299,6 @@ class Life(RuleBasedStateMachine):
             assert self.person.memory(memory.id) == before
 
     def person_edit(self, memory: Memory, content: str, token: str | None, scope: Scope | None) -> Command:
-        from hermes_memory.app.commands import Edit
-
         return Edit(
             memory_id=memory.id, expected_version=memory.version, content=content, unfreeze_token=token,
             scope=scope.value if scope else None,
@@ -236,16 +312,17 @@ class Life(RuleBasedStateMachine):
         return str(self.act(answer, "token")["token"])
 
     @precondition(lambda self: bool(self.person.state.settings.confirmations))
-    @rule(number=st.integers(0, 99), choice=st.sampled_from(Choice))
+    @rule(number=NUMBER, choice=st.sampled_from(Choice))
     def answer(self, number: int, choice: Choice) -> None:
         requests = list(self.person.state.settings.confirmations.values())
         request = requests[number % len(requests)]
+        self.by_hand |= choice is Choice.BOTH
         self.act(AnswerConfirmation(request_id=request["id"], choice=choice))
         if self.person.last is not None:
             evicted = {e.memory_id for e in self.person.last.audit if e.reason == "capacity"}
             assert {m.id for m in self.person.last.memories} <= set(request["memory_ids"]) | evicted
 
-    @rule(session=st.sampled_from(SESSIONS))
+    @rule(session=SESSION)
     def end_session(self, session: str) -> None:
         self.act(EndSession(session_id=session))
 
@@ -260,11 +337,13 @@ class Life(RuleBasedStateMachine):
         self.act(Maintain(now=self.person.now))
         assert self.person.last is None  # a second night changes nothing
 
-    @rule(number=st.integers(0, 99))
+    @precondition(has_memories)
+    @rule(number=NUMBER)
     def erase(self, number: int) -> None:
         memory = self.pick(number)
         if memory is None:
             return
+        self.by_hand = True
         self.act(Delete(memory_id=memory.id))
         stored = self.person.ledger
         assert memory.id not in repr((list(stored.memories.values()), stored.settings))
@@ -326,6 +405,19 @@ class Life(RuleBasedStateMachine):
             assert memory.rival_of is None or memory.rival_of in memories
             assert (memory.archived_at is not None) == (memory.status is Status.ARCHIVED)
             assert 0 <= memory.confidence <= 1
+
+    @invariant()
+    def one_value_stands_unless_the_user_said_both(self) -> None:
+        """SPEC §6: a single-valued dimension has one current side; an edit, an erasure or "both" may allow two."""
+        if self.by_hand:
+            return
+        standing: dict[tuple[str, str], str] = {}
+        for memory in self.person.state.memories.values():
+            current = memory.status in LIVE and memory.rival_of is None and memory.polarity is Polarity.POSITIVE
+            lasting = memory.scope is Scope.USER and memory.layer is not None
+            if current and lasting and DIMENSIONS.single(memory.dimension):
+                other = standing.setdefault((memory.subject, memory.dimension), memory.object)
+                assert other == memory.object
 
     @invariant()
     def the_mirror_is_the_ledger(self) -> None:

@@ -23,6 +23,10 @@ PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "retryable", "req
 OF_THE_HOUSE = {"meta", "leases"}  # what time changes by itself
 QUICK: dict[str, Any] = {**WITHOUT_MODEL, "batch": {"delay_s": 0.01, "backoff_s": 0.01}}
 
+PEANUTS = "我对花生过敏"
+OSLO = "I live in Oslo."
+SPICY = "我喜欢吃辣"
+
 _numbers = itertools.count()
 
 
@@ -125,3 +129,16 @@ def check_problem(
         (problem["status"], problem["code"]),
     }, problem
     return problem
+
+
+def body(session: str, *messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"session_id": session, "messages": list(messages), **more}
+
+
+def message(content: str, id_: str | None = None, role: str = "user", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **({"id": id_} if id_ else {}), **more}
+
+
+async def post(user: Someone, sent: dict[str, Any], **query: Any) -> tuple[int, Any]:
+    answer = await user.api.post(f"{user.path}/messages", json=sent, params=query)
+    return answer.status_code, answer.json()

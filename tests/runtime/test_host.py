@@ -268,14 +268,16 @@ async def test_after_a_lost_lease_the_unread_turns_are_found_again(world: World)
     world.distiller.open.clear()
     job_id = await world.say(host, "a cat")
     await world.say(host, "a dog", session="s2", key=BOB)
-    wait = asyncio.create_task(host.wait(KEY, job_id, 600))
-    await until(lambda: world.distiller.running)
+    wait = asyncio.create_task(users(host).wait(KEY, job_id, 600))
+    await world.pass_time(5.1)
+    await until(lambda: world.distiller.running == 2)
     lost = world.awake(host)
     world.clock._now += timedelta(seconds=21)
-    world.distiller.open.set()
-    await world.pass_time(20)
+    await world.pass_time(30)
     assert lost.closed
-    assert (await soon(wait))["status"] == "done"  # who waits does so on the new actor
+    await until(lambda: world.distiller.running == 2)  # again, on the new actors
+    world.distiller.open.set()
+    assert (await soon(wait))["status"] == "done"  # who waits was led on to the new one
     await until(lambda: not world.awake(host, BOB).state.pending)
 
 

@@ -29,7 +29,7 @@ from tests.runtime.test_bad_input import ROUTES
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SMALL = settings(
-    max_examples=500 if NIGHTLY else 10,
+    max_examples=500 if NIGHTLY else 6,
     derandomize=not NIGHTLY,
     database=None,
     deadline=None,

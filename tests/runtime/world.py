@@ -34,7 +34,7 @@ from tests.small_world import a_candidate, policy, vector, vectors, words
 T = TypeVar("T")
 
 POLICY = policy()  # read from its file here: inside an event loop that would block
-ENOUGH_TURNS = 30  # of the loop, for a chain of tasks that wake each other
+ENOUGH_TURNS = 12  # of the loop, for a chain of tasks that wake each other
 PATIENCE_S = 10.0  # of real time; what is waited for takes milliseconds
 
 BATCH = BatchRules(turns=3, chars=100, delay_s=5.0, context_turns=4, known=8, attempts=3, backoff_s=2.0)
@@ -58,7 +58,8 @@ async def until(true: Callable[[], object]) -> None:
 
 async def soon(work: asyncio.Task[Any]) -> Any:
     """The result of a task that needs no more simulated time."""
-    await until(work.done)
+    done, _ = await asyncio.wait({work}, timeout=PATIENCE_S)
+    assert done, "it never ended"
     return work.result()
 
 
@@ -127,6 +128,7 @@ class Watched:
         self.let.set()
         self.calls: Counter[str] = Counter()
         self.under_way = 0  # calls, without those that are held up
+        self.idle = asyncio.Event()
         self.versions: list[int] = []
         self.unreadable: set[UserKey] = set()
 
@@ -146,10 +148,13 @@ class Watched:
 
     async def _counted(self, call: Awaitable[T]) -> T:
         self.under_way += 1
+        self.idle.clear()
         try:
             return await call
         finally:
             self.under_way -= 1
+            if not self.under_way:
+                self.idle.set()
 
     def __getattr__(self, name: str) -> Any:
         work = getattr(self.faulty, name)
@@ -215,7 +220,7 @@ class World:
         await self.settle()
         while self.clock.now() < end:
             due = min((due for due, _, sleeper in self.clock._sleepers if not sleeper.done()), default=end)
-            await self.clock.advance((min(due, end) - self.clock.now()).total_seconds())
+            await self.clock.advance(max(0.0, (min(due, end) - self.clock.now()).total_seconds()))
             await self.settle()
 
     async def settle(self) -> None:
@@ -223,7 +228,11 @@ class World:
         turns = 0
         while turns < ENOUGH_TURNS:
             await asyncio.sleep(0)
-            turns = 0 if any(ledger.under_way for ledger in self.ledgers.values()) else turns + 1
+            turns += 1
+            for ledger in self.ledgers.values():
+                if ledger.under_way:
+                    await ledger.idle.wait()
+                    turns = 0
 
     def awake(self, host: UserHost, key: UserKey = KEY) -> ActiveUser:
         return host._awake[key].user

@@ -41,9 +41,7 @@ def turn(
     )
 
 
-def read(
-    *turns: Turn | str, context: tuple[Turn, ...] = (), known: tuple[Memory, ...] = ()
-) -> Extraction:
+def read(*turns: Turn | str, context: tuple[Turn, ...] = (), known: tuple[Memory, ...] = ()) -> Extraction:
     made = tuple(turn(item, index=n) if isinstance(item, str) else item for n, item in enumerate(turns))
     return extractor().read(ExtractionRequest(turns=made, context=context, known=known))
 
@@ -61,7 +59,10 @@ def candidates(content: str, **details: str | None) -> tuple[Candidate, ...]:
 
 def one(content: str, dimension: str, **details: str | None) -> Candidate:
     found = [item for item in candidates(content, **details) if item.dimension == dimension]
-    assert len(found) == 1, (content, [(item.dimension, item.object) for item in candidates(content, **details)])
+    assert len(found) == 1, (
+        content,
+        [(item.dimension, item.object) for item in candidates(content, **details)],
+    )
     return found[0]
 
 

@@ -123,7 +123,7 @@ def test_spec_6_an_answer_is_recorded_and_given_once() -> None:
     person, *_ = asked()
     result = answer(person, Choice.OLD)
     assert (result["confirmation"]["status"], result["confirmation"]["answer"]) == ("answered", "old")
-    assert [change["op"] for change in result["changes"]] == ["archived"]
+    assert [change["op"] for change in result["changes"]] == ["archived", "reinforced"]
     with pytest.raises(NotFound):
         answer(person, Choice.NEW)
 

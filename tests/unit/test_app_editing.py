@@ -116,6 +116,15 @@ def test_spec_3_1_an_edit_into_a_matter_of_safety_carries_the_flag() -> None:
     assert person.memory(memory.id).safety
 
 
+def test_spec_7_1_an_edit_into_an_allergy_is_always_there_whatever_it_was_before() -> None:
+    person, memory = at_home()
+    text = "我对花生过敏"
+    person.edit(memory, reading(text, dimension="allergy", object="花生"), content=text)
+    assert memory.id in person.state.always
+    person.edit(person.memory(memory.id), reading("x"), content="我住在苏州")
+    assert person.memory(memory.id).safety  # it never falls by an edit that nothing reads
+
+
 def test_spec_4_1_3_an_edit_is_masked() -> None:
     person, memory = at_home()
     person.edit(memory, reading("x"), content="  key sk-abc123  ")

@@ -119,7 +119,7 @@ def test_spec_7_4_a_denied_object_reads_as_denied() -> None:
         dimension="religious_taboo", layer=Layer.RESTRICTION, polarity=Polarity.NEGATIVE, object="猪肉",
         content="用户不吃猪肉", lock=Lock.FROZEN,
     )  # fmt: skip
-    assert lines(block(always=[pork])) == ["- 禁忌：不要：猪肉"]
+    assert lines(block(always=[pork])) == ["- 禁忌：不要猪肉"]
 
 
 def test_spec_7_1_of_others_the_subject_is_named() -> None:

@@ -44,16 +44,16 @@ FACTS = [
     ("We just moved to New Orleans.", "city", "New Orleans"),
     ("I am a marine biologist.", "occupation", "marine biologist"),
     ("I work as a baker.", "occupation", "baker"),
-    ("I work for a small publisher.", "employer", "a small publisher"),
+    ("I work for a small publisher.", "employer", "small publisher"),
     ("I study chemistry.", "education", "chemistry"),
     ("I'm divorced.", "relationship_status", "divorced"),
     ("I have three kids.", "children", "three kids"),
     ("I've got two sisters.", "family_member", "two sisters"),
-    ("We have a beagle named Waffles.", "pet", "a beagle named Waffles"),
+    ("We have a beagle named Waffles.", "pet", "beagle named Waffles"),
     ("My parrot is called Kiwi.", "pet_name", "Kiwi"),
     ("I play the oboe.", "instrument", "oboe"),
     ("I speak Tagalog.", "language", "Tagalog"),
-    ("I drive a Volvo.", "vehicle", "a Volvo"),
+    ("I drive a Volvo.", "vehicle", "Volvo"),
     ("I live with my parents.", "living_arrangement", "with my parents"),
 ]
 
@@ -67,15 +67,21 @@ def test_a_plain_fact_is_read_with_its_object(content: str, dimension: str, thin
 
 COMPOUND = [
     ("我叫方圆，住在苏州，在一家银行工作。", {"name": "方圆", "city": "苏州", "employer": "一家银行"}),
-    ("我叫阿哲今年30岁在厦门做摄影师", {"name": "阿哲", "age": "30岁", "city": "厦门", "occupation": "摄影师"}),
+    (
+        "我叫阿哲今年30岁在厦门做摄影师",
+        {"name": "阿哲", "age": "30岁", "city": "厦门", "occupation": "摄影师"},
+    ),
     ("我住在武汉，而且养了两只狗", {"city": "武汉", "pet": "两只狗"}),
     ("我是老师，老家在洛阳，喜欢下围棋", {"occupation": "老师", "hometown": "洛阳"}),
     ("我不吃羊肉，也不喝牛奶", {"food_taboo": "羊肉", "drink_preference": "牛奶"}),
     ("I'm Petra and I live in Vienna.", {"name": "Petra", "city": "Vienna"}),
     ("I live in Bergen and work as a welder.", {"city": "Bergen", "occupation": "welder"}),
     ("I'm a nurse, I have two kids, and I play the harp.", {"occupation": "nurse", "instrument": "harp"}),
-    ("I have a cat and I don't eat pork.", {"pet": "a cat", "food_taboo": "pork"}),
-    ("I moved to Lyon, but I still work for a Berlin startup.", {"city": "Lyon", "employer": "a Berlin startup"}),
+    ("I have a cat and I don't eat pork.", {"pet": "cat", "food_taboo": "pork"}),
+    (
+        "I moved to Lyon, but I still work for a Berlin startup.",
+        {"city": "Lyon", "employer": "Berlin startup"},
+    ),
 ]
 
 
@@ -89,7 +95,7 @@ def test_a_compound_statement_falls_into_atoms(content: str, wanted: dict[str, s
 
 
 OTHERS = [
-    ("我妈妈喜欢听戏", "interest", "戏", "妈妈"),
+    ("我妈妈喜欢豫剧", "interest", "豫剧", "妈妈"),
     ("我爸有痛风", "illness", "痛风", "爸"),
     ("我女儿对牛奶过敏", "allergy", "牛奶", "女儿"),
     ("我同事小张不吃海鲜", "food_taboo", "海鲜", "小张"),
@@ -106,7 +112,9 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("content", "dimension", "thing", "subject"), OTHERS)
-def test_what_is_said_of_another_has_that_subject(content: str, dimension: str, thing: str, subject: str) -> None:
+def test_what_is_said_of_another_has_that_subject(
+    content: str, dimension: str, thing: str, subject: str
+) -> None:
     found = one(content, dimension)
     assert (found.subject, found.object) == (subject, thing)
     assert not any(item.subject == "user" for item in candidates(content))
@@ -132,7 +140,9 @@ def test_two_people_in_one_sentence_are_kept_apart(content: str, theirs: tuple[s
         ("My sister lives in Cairo and speaks Arabic.", "language", "My sister speaks Arabic"),
     ],
 )
-def test_a_clause_that_leans_on_a_person_named_before_says_so(content: str, dimension: str, words: str) -> None:
+def test_a_clause_that_leans_on_a_person_named_before_says_so(
+    content: str, dimension: str, words: str
+) -> None:
     assert one(content, dimension).content == words
 
 

@@ -174,6 +174,14 @@ def test_spec_4_1_8_another_subject_side_or_dimension_is_another_memory(over: di
     assert len(settle([old], said, similar=lambda _, __: 1.0).all()) == 2
 
 
+def test_spec_4_1_8_words_that_protect_are_not_absorbed_by_a_memory_that_does_not() -> None:
+    """The same words edited into a memory of another dimension carry no safety flag and are not always on."""
+    edited = remembered(say("我对花生过敏", object="花生"))
+    assert not edited.safety
+    settled = settle([edited], peanuts(at=NOW + HOUR))
+    assert (settled.new.safety, settled.new.lock) == (True, Lock.FROZEN)
+
+
 def test_spec_4_1_8_an_event_is_no_twin_of_a_fact_in_the_same_words() -> None:
     old = remembered(city("苏州"))
     assert settle([old], city("苏州", dimension="event", at=NOW + HOUR)).new.id != old.id

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hermes_memory.adapters.rule_extractor.data import At, Pattern, Rules, Veto
 from hermes_memory.adapters.rule_extractor.objects import Thing, atoms, city_of, clean, dimension_of
 from hermes_memory.adapters.rule_extractor.opening import Attempt, Opener, Opening, Subject
-from hermes_memory.core.candidate import Marker
+from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import USER, Polarity
 
 _MAX_PER_CLAUSE = 4
@@ -121,7 +121,7 @@ class Matcher:
             return
         named = attempt.subject is not None
         subject = attempt.subject or setting.carried or Subject(USER, attempt.pos)
-        if row.own:
+        if row.own or row.act is SpeechAct.DIRECTIVE:
             subject, named = Subject(USER, attempt.pos), True
         denied = any(value for name, value in hit.groupdict().items() if name.startswith("neg"))
         polarity = row.polarity.opposite if denied and row.polarity is Polarity.POSITIVE else row.polarity

@@ -95,8 +95,9 @@ class Opener:
         """Past adverbs, dates and blanks, which stay in the content."""
         at = _SPACE.match(mirror, start, end).end()  # type: ignore[union-attr]
         while True:
-            hit = self._grammar.adverb.match(mirror, at, end)
-            stop = date_at(mirror, hit.end() if hit else at, end)
+            stop = date_at(mirror, at, end)
+            if stop == at and (hit := self._grammar.adverb.match(mirror, at, end)):
+                stop = hit.end()
             stop = _SPACE.match(mirror, stop, end).end()  # type: ignore[union-attr]
             if stop <= at:
                 return at

@@ -114,7 +114,7 @@ def _jokes(mirror: str, parts: Sequence[Sentence], speech: Speech) -> Iterator[S
     before = mirror[parts[index].start : hit.start()]
     if index == 0 and len(before.strip("哈嘿 ,，!！")) < 4:
         serious = speech.serious.search(mirror, hit.end())
-        yield Stretch(hit.start(), serious.start() if serious else len(mirror), SpeechAct.JOKE)
+        yield Stretch(parts[index].start, serious.start() if serious else len(mirror), SpeechAct.JOKE)
         return
     first = index if len(before.strip()) >= 4 else max(0, index - 1)
     yield Stretch(parts[first].start, hit.end(), SpeechAct.JOKE)

@@ -1,0 +1,88 @@
+"""The dimensions as data: strictly validated, and complete for what the rules name."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from hermes_memory.adapters.dimension_file import load_dimensions
+from hermes_memory.core.dimensions import SafetyClass
+from hermes_memory.core.model import Category
+from hermes_memory.errors import InvalidConfig
+
+SHIPPED = load_dimensions(files("configs") / "dimensions.toml")
+GOOD = """
+[[dimension]]
+key = "city"
+cardinality = "single"
+category = "FACT"
+layer = "identity"
+labels = { zh = "居住地", en = "City" }
+cues.zh = ["附近"]
+cues.en = ["nearby"]
+"""
+
+
+def load(tmp_path: Path, text: str) -> object:
+    file = tmp_path / "dimensions.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_dimensions(file)
+
+
+def test_the_shipped_file_loads_and_is_large_enough() -> None:
+    entries = list(SHIPPED)
+    assert len(entries) >= 60
+    for entry in entries:
+        assert (entry.category is Category.EVENT) == (entry.layer is None), entry.key
+        assert entry.labels["zh"]
+        assert entry.labels["en"]
+        assert entry.category is Category.EVENT or entry.cues["zh"], entry.key
+
+
+def test_what_the_specification_names_is_there() -> None:
+    assert SHIPPED.single("city")
+    assert SHIPPED.single("residence_need")
+    assert not SHIPPED.single("pet")
+    assert SHIPPED.safety("allergy") is SafetyClass.ALLERGY
+    assert SHIPPED.freeze_class("form_of_address") == "naming"
+    classes = {SHIPPED.freeze_class(key) for key in ("allergy", "illness", "medication", "religious_taboo")}
+    assert classes == {"allergy", "illness", "medication", "religious_taboo"}
+    assert SHIPPED.safety("financial_limit") is SafetyClass.FINANCIAL
+    assert SHIPPED.safety("legal_matter") is SafetyClass.LEGAL
+    assert SHIPPED.safety("red_line") is SafetyClass.RED_LINE
+
+
+def test_a_good_file_is_read(tmp_path: Path) -> None:
+    assert "city" in load(tmp_path, GOOD)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('cardinality = "single"', 'cardinality = "some"'),
+        ('category = "FACT"', 'category = "OTHER"'),
+        ('layer = "identity"', 'layer = "deep"'),
+        ('key = "city"', 'key = ""'),
+        ('key = "city"', ""),
+        ("labels =", "names ="),
+        (', en = "City"', ""),
+        ('cues.zh = ["附近"]', "cues.zh = 1"),
+        ('layer = "identity"', 'layer = "identity"\nunknown = 1'),
+        ('layer = "identity"', 'layer = "identity"\nsafety = "none"'),
+        ('layer = "identity"', 'layer = "identity"\nfreeze_class = "none"'),
+        ('layer = "identity"', 'layer = "identity"\nrelated = ["nowhere"]'),
+        ('layer = "identity"', 'layer = "identity"\nexclusive = ["a"]'),
+        ("[[dimension]]", "[other]\n[[dimension]]"),
+        ("[[dimension]]", "[["),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(InvalidConfig):
+        load(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_a_key_may_occur_once_and_the_file_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig):
+        load(tmp_path, GOOD + GOOD)
+    with pytest.raises(InvalidConfig):
+        load_dimensions(tmp_path / "absent.toml")
