@@ -57,6 +57,7 @@ class DataLock:
         if self._file is not None:
             self._file.seek(0)
             self._file.truncate()
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # closing alone does not, while a forked child lives
             self._file.close()
             self._file = None
 

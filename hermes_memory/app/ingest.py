@@ -173,7 +173,7 @@ def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
 
 
 def idle_before(now: datetime, life: LifeRules) -> datetime:
-    """A session whose last message is older has ended."""
+    """A session whose last message came then or before has ended."""
     return now - timedelta(minutes=life.session_idle_minutes)
 
 

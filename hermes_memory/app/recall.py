@@ -84,8 +84,7 @@ def _material(state: UserState, query: Query, hits: list[Ranked], always: list[M
 def _disputed(rivals: Iterable[Memory]) -> Iterator[str]:
     """What may be changing; of two sides in a matter of safety both are."""
     for rival in rivals:
-        if rival.rival_of:
-            yield rival.rival_of
+        yield rival.rival_of or rival.id
         if rival.safety:
             yield rival.id
 

@@ -97,14 +97,10 @@ class Settlement:
             self._evidence(candidate, turn, extractor),
             settled_scope(candidate, turn.scene),
         )
-        twin = self._twin(entry)
-        archived = twin if twin is not None and twin.status is Status.ARCHIVED else None
-        if twin is not None and archived is None:
-            self._repeat(twin, entry)
+        if twin := self._twin(entry):
+            self._again(twin, entry)
         elif disputed := self._disputed(entry):
-            self._dispute(disputed, replace(entry, archived=archived))
-        elif archived is not None:
-            self._repeat(archived, entry)
+            self._dispute(disputed, entry)
         else:
             self._add(entry, Reason.NEW)
 
@@ -142,24 +138,36 @@ class Settlement:
             return float(np.dot(vector, self.vectors[memory_id]) > 0.999)
         return self.around.similar(vector, memory_id)
 
-    def _repeat(self, twin: Memory, entry: _Entry) -> None:
-        message_id = entry.evidence.message_id
+    def _again(self, twin: Memory, entry: _Entry) -> None:
+        """Said before. What rises from the archive or to a wider scope passes the conflict gate first."""
         if any(_same_place(piece, entry.evidence) for piece in twin.evidence):
             return
         elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
-        later = elsewhere and entry.turn.created_at > twin.stated_at
+        if elsewhere:
+            entry = replace(entry, scope=_met_again_scope(entry))
+        disputed = self._disputed(entry) if _rises(twin, entry.scope) else []
+        if disputed:
+            self._dispute(disputed, replace(entry, twin=twin))
+        else:
+            self._repeat(twin, entry, later=elsewhere and entry.turn.created_at > twin.stated_at)
+
+    def _repeat(self, twin: Memory, entry: _Entry, *, later: bool) -> None:
+        message_id = entry.evidence.message_id
         twin = self._bring_back(twin, entry)
         twin = self.board.put(twin.with_(evidence=(*twin.evidence, entry.evidence)))
         self.board.log(Op.REINFORCED, Reason.DUPLICATE, twin, message_id)
-        reach = _met_again_scope(entry) if elsewhere else entry.scope
-        if twin.lock is not Lock.FROZEN and wider(reach, twin.scope) and not twin.rival_of:
-            twin = self.board.put(twin.with_(scope=reach, scene=_scene(reach, entry.turn)))
-        said = Affirmed(session_id=entry.turn.session_id, message_id=message_id, at=entry.turn.created_at)
-        twin = confirm(self.board, twin, said, self.rules, explicit=False)
+        if _rises(twin, entry.scope):
+            twin = self.board.put(twin.with_(scope=entry.scope, scene=_scene(entry.scope, entry.turn)))
+        twin = self._confirm(twin, entry)
         if twin.rival_of:
             self._press(twin, entry, later=later)
         else:
             self._end_rivals_of(twin, entry)
+
+    def _confirm(self, twin: Memory, entry: _Entry) -> Memory:
+        turn = entry.turn
+        said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
+        return confirm(self.board, twin, said, self.rules, explicit=False)
 
     def _bring_back(self, twin: Memory, entry: _Entry) -> Memory:
         """End a review; take what was archived, and is contested by nothing now, back into use."""
@@ -289,8 +297,8 @@ class Settlement:
 
     def _add(self, entry: _Entry, reason: Reason) -> Memory:
         made = self._make(entry)
-        if entry.archived is None:
-            self.board.log(Op.ADDED, reason, made, entry.evidence.message_id)
+        op = Op.ADDED if entry.twin is None else Op.REINFORCED
+        self.board.log(op, reason, made, entry.evidence.message_id)
         freeze_class = self.around.dimensions.freeze_class(made.dimension)
         if freezes_at_once(entry.candidate, made.scope, freeze_class, self.rules):
             event = LockEvent.FREEZE_AT_ONCE
@@ -299,8 +307,8 @@ class Settlement:
 
     def _make(self, entry: _Entry, **changes: object) -> Memory:
         candidate, turn = entry.candidate, entry.turn
-        if entry.archived is not None:
-            return self._revive(entry.archived, entry, changes)
+        if entry.twin is not None:
+            return self._raise(entry.twin, entry, changes)
         self._made += 1
         memory = Memory(
             id="mem_" + digest(self.around.namespace, self.around.user_id, self.around.seed, str(self._made)),
@@ -338,13 +346,13 @@ class Settlement:
         self.vectors[memory.id] = entry.vector
         return self.board.put(memory)
 
-    def _revive(self, archived: Memory, entry: _Entry, changes: Mapping[str, object]) -> Memory:
-        """What was archived is said again against something that stands: it comes back in the part it now has."""
-        twin = archived.with_(evidence=(*archived.evidence, entry.evidence))
+    def _raise(self, twin: Memory, entry: _Entry, changes: Mapping[str, object]) -> Memory:
+        """What is known, and contested, is said again: it takes the part that the dispute gives it."""
+        twin = twin.with_(evidence=(*twin.evidence, entry.evidence))
         if changes.get("status") is Status.SUPERSEDED:  # an older period: one more witness, and it rests
             return self.board.put(twin)
         twin = self._bring_back(twin, entry).with_(**({"scope": entry.scope} | dict(changes)))
-        return self.board.put(twin.with_(scene=_scene(twin.scope, entry.turn)))
+        return self._confirm(self.board.put(twin.with_(scene=_scene(twin.scope, entry.turn))), entry)
 
     def _evidence(self, candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
         span = candidate.span
@@ -390,7 +398,7 @@ class _Entry:
     vector: Vector
     evidence: Evidence
     scope: Scope
-    archived: Memory | None = None  # a twin that rests in the archive while the statement is contested
+    twin: Memory | None = None  # what says the same already, while the statement is contested
 
     @property
     def hash(self) -> str:
@@ -402,6 +410,13 @@ def _as_kept(candidate: Candidate) -> Candidate:
     if candidate.speech_act is not SpeechAct.OPINION:
         return candidate
     return replace(candidate, category=Category.EVENT, layer=None)
+
+
+def _rises(twin: Memory, scope: Scope) -> bool:
+    """Whether saying it again brings it back from the archive or lets it reach further."""
+    if twin.status is Status.ARCHIVED:
+        return True
+    return twin.lock is not Lock.FROZEN and not twin.rival_of and wider(scope, twin.scope)
 
 
 def _met_again_scope(entry: _Entry) -> Scope:

@@ -100,7 +100,9 @@ async def test_someone_who_waits_closes_the_batch_at_once(world: World) -> None:
     job = await soon(asyncio.create_task(host.wait(KEY, job_id, 60)))
     assert world.distiller.read == [["a cat", "a dog"]]
     (dog,) = [memory for memory in await world.memories(host) if memory["content"] == "a dog"]
-    assert [change["memory_id"] for change in job["changes"]] == [dog["id"]]  # each job hears of its own words
+    assert [change["memory_id"] for change in job["changes"]] == [
+        dog["id"]
+    ]  # each job hears of its own words
 
 
 async def test_the_model_sees_the_turns_before_and_what_the_words_touch(world: World) -> None:

@@ -46,7 +46,8 @@ async def test_commands_run_one_at_a_time_in_the_order_they_came(world: World) -
     ledger.let.clear()
     texts = [f"turn {number}" for number in range(6)]
     tasks = [
-        asyncio.create_task(host.execute(KEY, said(text), f"op-{number}")) for number, text in enumerate(texts)
+        asyncio.create_task(host.execute(KEY, said(text), f"op-{number}"))
+        for number, text in enumerate(texts)
     ]
     await until(lambda: ledger.calls["commit"] == 1)
     await world.settle()
@@ -119,7 +120,9 @@ async def test_two_hosts_on_one_user_lose_nothing(world: World) -> None:
         for number in range(8):
             for _ in range(20):
                 try:
-                    await hosts[name].execute(KEY, said(f"{name}{number}", session=name), f"op-{name}-{number}")
+                    await hosts[name].execute(
+                        KEY, said(f"{name}{number}", session=name), f"op-{name}-{number}"
+                    )
                 except Fenced:
                     continue
                 break
@@ -172,7 +175,9 @@ async def test_a_lost_race_reloads_and_decides_again(world: World) -> None:
     assert world.ledgers["a"].versions == [1, 2, 3]
 
 
-async def test_a_race_that_is_always_lost_ends_as_overload(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_race_that_is_always_lost_ends_as_overload(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host = await world.start()
 
     async def never(commit: object) -> None:
@@ -190,7 +195,9 @@ async def test_the_same_operation_again_changes_nothing(world: World) -> None:
     assert await host.execute(KEY, said("a cat"), "op-1") == {**first, "accepted": 0, "duplicates": 1}
     await host.execute(KEY, SetConsent(cohort=True), "op-2")
     await host.execute(KEY, SetConsent(cohort=False), "op-3")
-    assert await host.execute(KEY, SetConsent(cohort=True), "op-2", again=True) == {"consent": {"cohort": True}}
+    assert await host.execute(KEY, SetConsent(cohort=True), "op-2", again=True) == {
+        "consent": {"cohort": True}
+    }
     assert await host.execute(KEY, SetConsent(cohort=True), "op-2") == {"consent": {"cohort": True}}
     assert (await host.ask(KEY, Summarise()))["version"] == 3
     assert world.awake(host).state.settings.consent == {"cohort": False}
@@ -296,7 +303,9 @@ async def test_any_weather_and_nothing_is_lost_or_doubled(world: World) -> None:
         again = False
         while True:
             try:
-                await host.execute(KEY, said(f"turn {number}", session=f"s{number % 3}"), f"op-{number}", again)
+                await host.execute(
+                    KEY, said(f"turn {number}", session=f"s{number % 3}"), f"op-{number}", again
+                )
             except LedgerUnavailable:
                 again = True
             else:

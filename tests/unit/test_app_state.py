@@ -53,6 +53,19 @@ def test_a_turn_that_waits_is_kept_whatever_the_window() -> None:
     assert len(person.state.pending) == 15
 
 
+def test_what_was_extracted_after_its_turn_went_is_ignored() -> None:
+    person = Person()
+    said = say("我住在苏州", object="苏州")
+    person.ingest(said)
+    command = person.settle_command(said)
+    decision = person.decide(command)
+    assert decision.commit is not None
+    person.state.turns.clear()
+    person.state.apply(decision.commit)
+    assert person.state.pending == []
+    assert len(person.state.memories) == 1
+
+
 def test_accesses_are_counted_beside_and_written_later() -> None:
     person = Person()
     memory = person.remember(say("我养猫", dimension="pet", object="猫"))

@@ -98,6 +98,18 @@ def test_a_place_that_cannot_be_used_is_a_matter_of_configuration(tmp_path: Path
             DataLock(place).acquire({"what": "test"})
 
 
+def test_a_forked_child_does_not_keep_the_lock(data: Path) -> None:
+    lock = DataLock(data)
+    lock.acquire({"what": "test"})
+    assert lock._file is not None
+    childs = os.dup(lock._file.fileno())  # the same open file, as after a fork
+    lock.release()
+    other = DataLock(data)
+    other.acquire({"what": "other"})
+    other.release()
+    os.close(childs)
+
+
 def test_a_program_that_the_holder_starts_does_not_keep_the_lock(data: Path) -> None:
     lock = DataLock(data)
     lock.acquire({"what": "test"})

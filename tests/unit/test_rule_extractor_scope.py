@@ -14,6 +14,7 @@ TEMPORARY = [
     ("Today I don't want spicy food.", "taste_spicy"),
     ("For this trip I prefer a window seat.", "seat_preference"),
     ("My budget is 300 dollars this time", "budget"),
+    ("For this wedding I'm on a tight budget", "budget"),
     ("I don't drink coffee these days.", "drink_preference"),
     ("Tonight I'm craving ramen", "food"),
 ]

@@ -248,6 +248,27 @@ def test_spec_4_1_9_an_archived_twin_comes_back_only_through_the_conflict_gate()
     assert len(settled.board[archived.id].evidence) == 2
 
 
+def test_spec_4_1_9_what_was_said_for_today_reaches_further_only_through_the_conflict_gate() -> None:
+    """"Today in 杭州" stood beside 苏州; "I live in 杭州" replaces 苏州."""
+    old = remembered(city("苏州"))
+    today = settle([old], city("杭州", at=NOW + HOUR, markers=frozenset({Marker.TEMPORARY})), seed="today").new
+    assert (today.scope, today.rival_of) == (Scope.SESSION, None)
+    settled = settle([old, today], city("杭州", at=NOW + 2 * HOUR))
+    assert settled.board[old.id].status is Status.SUPERSEDED
+    assert (settled.board[today.id].scope, settled.board[today.id].status) == (Scope.USER, Status.ACTIVE)
+    assert settled.board[today.id].confidence == 0.85
+    assert sorted(settled.ops()) == ["confirmed", "reinforced", "superseded"]
+    assert len(settled.all()) == 2
+
+
+def test_spec_4_1_9_a_repetition_of_an_older_time_leaves_what_it_is_about_where_it_was() -> None:
+    current = remembered(city("苏州", at=NOW + 9 * DAY))
+    today = remembered(city("杭州", markers=frozenset({Marker.TEMPORARY})))
+    settled = settle([current, today], city("杭州", session="s2", at=NOW + DAY), now=NOW + 10 * DAY)
+    assert settled.board[current.id] == current
+    assert (settled.board[today.id].scope, len(settled.board[today.id].evidence)) == (Scope.SESSION, 2)
+
+
 def test_spec_6_an_archived_twin_against_a_safety_memory_is_its_rival() -> None:
     archived = remembered(peanuts(MINUS), status=Status.ARCHIVED, archived_at=NOW)
     standing = remembered(peanuts(session="s2", at=NOW + DAY))
