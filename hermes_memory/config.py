@@ -102,7 +102,6 @@ class ServeSettings:
     port: int
     max_ongoing_requests: int
     distiller_replicas: int
-    start_timeout_s: float
 
 
 @with_config(ConfigDict(extra="forbid"))

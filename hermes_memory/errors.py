@@ -279,6 +279,20 @@ class DataInUse(HermesError):
         return f"{self.path} is in use by {self.holder}; stop it first or choose another --data directory"
 
 
+class StartupFailed(HermesError):
+    """A part of the server did not come up; what had started was stopped again."""
+
+    code = "startup_failed"
+    retryable = True
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"{self.what} did not start; is the machine short of memory or very busy?"
+
+
 class EmbedderMismatch(HermesError):
     """The data was embedded by another model or dimension; ``hermes reembed`` converts it."""
 

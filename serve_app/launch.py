@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import os
 import secrets
@@ -14,13 +16,14 @@ from typing import Any
 
 from hermes_memory.adapters.data_lock import DataLock
 from hermes_memory.config import Settings, document_of
-from hermes_memory.errors import InvalidConfig
+from hermes_memory.errors import InvalidConfig, StartupFailed
 from serve_app import processes
 
 log = logging.getLogger(__name__)
 
 REAP_PATIENCE_S = 5.0
 OBJECT_STORE_BYTES = 128 * 1024 * 1024  # answers are small: the least that Ray works well with
+PRESTARTED = 6  # workers that Ray starts at once: controller, proxy, ingress, distiller, two hosts
 
 Say = Callable[[str], None]
 
@@ -93,18 +96,17 @@ class Server:
         if os.environ["RAY_AUTH_MODE"] == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # of this run, written nowhere
 
-        import ray
-
         self._started = True
-        ray.init(
-            address="local",
-            namespace="hermes",
-            num_cpus=6,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        try:
+            _init_ray()
+        except Exception as first:  # noqa: BLE001  # Ray raises bare exceptions when its processes are late
+            log.warning("Ray did not start (%s); once more", type(first).__name__)
+            self.say("Ray did not start in time; once more")
+            self._end_ray()
+            try:
+                _init_ray()
+            except Exception:  # noqa: BLE001
+                raise StartupFailed("Ray") from None
 
     def _start_app(self, data: Path) -> None:
         from ray import serve
@@ -127,12 +129,17 @@ class Server:
         if self._started:
             self._started = False
             self.say("stopping")
-            self._stop_ray()
-            left = processes.wait_until_gone(self.run_id, REAP_PATIENCE_S)
-            processes.reap(left, REAP_PATIENCE_S)
+            self._end_ray()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def _end_ray(self) -> None:
+        # Ray prints what its own dying actors report; sys.stderr is where its listener looks for the way out.
+        with contextlib.redirect_stderr(io.StringIO()):
+            self._stop_ray()
+            left = processes.wait_until_gone(self.run_id, REAP_PATIENCE_S)
+        processes.reap(left, REAP_PATIENCE_S)
 
     def _stop_ray(self) -> None:
         import ray
@@ -152,6 +159,20 @@ class Server:
             log.warning("an orderly stop was not possible: %s", type(error).__name__)
         finally:
             ray.shutdown()
+
+
+def _init_ray() -> None:
+    import ray
+
+    ray.init(
+        address="local",
+        namespace="hermes",
+        num_cpus=PRESTARTED,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
 
 
 def _host_names() -> list[str]:

@@ -50,6 +50,7 @@ STATUS: Mapping[type[errors.HermesError], int] = {
     errors.LedgerUnavailable: 503,
     errors.ExtractionFailed: 503,
     errors.DataInUse: 503,
+    errors.StartupFailed: 503,
     errors.EmbedderMismatch: 503,
 }
 

@@ -41,9 +41,7 @@ def default_rules() -> Rules:
 
 def rules(**sections: Mapping[str, Any]) -> Rules:
     """The default rules with single keys replaced: ``rules(locks={"cap": 0.9})``."""
-    changed = {
-        name: replace(getattr(default_rules(), name), **values) for name, values in sections.items()
-    }
+    changed = {name: replace(getattr(default_rules(), name), **values) for name, values in sections.items()}
     return replace(default_rules(), **changed)
 
 
@@ -126,7 +124,12 @@ class Said:
     affirmations: tuple[Affirmation, ...] = ()
 
 
-_FACTS: dict[str, Any] = {"category": Category.FACT, "layer": Layer.IDENTITY, "dimension": "city", "predicate": "is"}
+_FACTS: dict[str, Any] = {
+    "category": Category.FACT,
+    "layer": Layer.IDENTITY,
+    "dimension": "city",
+    "predicate": "is",
+}
 
 
 def a_candidate(turn: Turn, **over: Any) -> Candidate:

@@ -90,7 +90,9 @@ class TinyLedger:
     def seen(self, command: Ingest) -> dict[str, tuple[str, str]]:
         """The known ones among the ids of a request."""
         ids = [message.id for message in command.messages if message.id is not None]
-        return {i: self.messages[command.session_id, i] for i in ids if (command.session_id, i) in self.messages}
+        return {
+            i: self.messages[command.session_id, i] for i in ids if (command.session_id, i) in self.messages
+        }
 
 
 class Person:
@@ -104,9 +106,11 @@ class Person:
         self.state = self._wake()
 
     def _wake(self) -> UserState:
-        return UserState(
-            self.ledger.snapshot(), words, EMBEDDER.dimension, self.policy.rules.window.turns
-        )
+        return UserState(self.ledger.snapshot(), words, EMBEDDER.dimension, self.policy.rules.window.turns)
+
+    def begin(self) -> None:
+        """Forget the last commit, so that ``last`` tells what the next command did."""
+        self.last = None
 
     def restart(self) -> None:
         """Wake up from what is stored."""
@@ -117,7 +121,12 @@ class Person:
 
     def desk(self, operation_id: str, prepared: Any = None, actor: str = "user") -> Desk:
         return Desk(
-            policy=self.policy, now=self.now, epoch=1, operation_id=operation_id, actor=actor, prepared=prepared
+            policy=self.policy,
+            now=self.now,
+            epoch=1,
+            operation_id=operation_id,
+            actor=actor,
+            prepared=prepared,
         )
 
     def decide(self, command: Command, prepared: Any = None, operation_id: str | None = None) -> Decision:
@@ -160,7 +169,10 @@ class Person:
         candidates: list[Candidate] = [candidate for one in said for candidate in one.candidates]
         affirmations: list[Affirmation] = [affirmation for one in said for affirmation in one.affirmations]
         extraction = Extraction(
-            extractor="test-1", candidates=tuple(candidates), affirmations=tuple(affirmations), refusals=refusals
+            extractor="test-1",
+            candidates=tuple(candidates),
+            affirmations=tuple(affirmations),
+            refusals=refusals,
         )
         return Settle(
             turns=tuple((turn.session_id, turn.index) for turn in self.state.pending),

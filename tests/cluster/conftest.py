@@ -9,6 +9,14 @@ import pytest
 
 from tests.cluster.harness import ServerProcess
 
+START_AND_TEST_S = 240  # a start takes 20 s on an idle machine, and the test that needs it first pays
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/cluster/" in item.path.as_posix():
+            item.add_marker(pytest.mark.timeout(START_AND_TEST_S))
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:

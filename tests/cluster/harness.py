@@ -42,7 +42,16 @@ class ServerProcess:
         return self.data.parent / f"{self.data.name}.log"
 
     def spawn(self) -> subprocess.Popen[bytes]:
-        arguments = [sys.executable, "-m", "hermes_cli", "serve", "--port", str(self.port), "--data", str(self.data)]
+        arguments = [
+            sys.executable,
+            "-m",
+            "hermes_cli",
+            "serve",
+            "--port",
+            str(self.port),
+            "--data",
+            str(self.data),
+        ]
         if self.config:
             path = self.data.parent / f"{self.data.name}.toml"
             path.write_text(self.config, encoding="utf-8")
@@ -61,7 +70,10 @@ class ServerProcess:
                 break
             try:
                 announced = b"answers at" in self.log.read_bytes()[before:]  # not an orphan of the last run
-                if announced and httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).status_code == 200:
+                if (
+                    announced
+                    and httpx.get(f"{self.url}/readyz", timeout=5, trust_env=False).status_code == 200
+                ):
                     return time.monotonic() - started
             except httpx.HTTPError:
                 pass
@@ -96,7 +108,9 @@ class ServerProcess:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.pid != os.getpid() and process.environ().get("HERMES_DATA_DIR") == str(self.data.resolve()):
+                if process.pid != os.getpid() and process.environ().get("HERMES_DATA_DIR") == str(
+                    self.data.resolve()
+                ):
                     found.append(process)
             except (psutil.Error, OSError):
                 continue
@@ -114,7 +128,9 @@ def say(client: httpx.Client, user: str, text: str, session: str, **fields: Any)
     """Send one user message and wait until it is settled."""
     message = {"role": "user", "content": text} | fields
     answer = client.post(
-        f"/v1/users/{user}/messages", params={"wait": "true"}, json={"session_id": session, "messages": [message]}
+        f"/v1/users/{user}/messages",
+        params={"wait": "true"},
+        json={"session_id": session, "messages": [message]},
     )
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()

@@ -7,9 +7,9 @@ import os
 import signal
 import time
 import uuid
+from typing import Any
 
 import httpx
-import pytest
 
 from tests.cluster.harness import ServerProcess, records
 
@@ -24,7 +24,9 @@ class Load:
     def __init__(self, url: str) -> None:
         self.url = url
         self.run = uuid.uuid4().hex[:6]
-        self.acknowledged: list[tuple[str, str, str]] = []  # user, message id, the word that only this message holds
+        self.acknowledged: list[
+            tuple[str, str, str]
+        ] = []  # user, message id, the word that only this message holds
         self.foreign: list[str] = []
         self.odd: list[str] = []
 
@@ -42,10 +44,12 @@ class Load:
             body = {"session_id": f"{user}-{number}", "messages": [message]}
             if await self._acknowledged(http, f"/v1/users/{user}/messages", body):
                 self.acknowledged.append((user, message["id"], word))
-                await self._acknowledged(http, f"/v1/users/{user}/messages", body)  # a retry must change nothing
+                await self._acknowledged(
+                    http, f"/v1/users/{user}/messages", body
+                )  # a retry must change nothing
             await self._recall(http, user, number)
 
-    async def _acknowledged(self, http: httpx.AsyncClient, path: str, body: dict[str, object]) -> bool:
+    async def _acknowledged(self, http: httpx.AsyncClient, path: str, body: dict[str, Any]) -> bool:
         for _ in range(20):
             try:
                 answer = await http.post(path, json=body)
@@ -62,7 +66,9 @@ class Load:
 
     async def _recall(self, http: httpx.AsyncClient, user: str, number: int) -> None:
         try:
-            answer = await http.post(f"/v1/users/{user}/recall", json={"query": "favourite book", "top_k": 20})
+            answer = await http.post(
+                f"/v1/users/{user}/recall", json={"query": "favourite book", "top_k": 20}
+            )
         except httpx.HTTPError:
             return
         if answer.status_code == 200:
@@ -82,7 +88,6 @@ async def killer(server: ServerProcess, load: asyncio.Task[None]) -> int:
     return killed
 
 
-@pytest.mark.timeout(150)
 async def test_64_clients_8_users_and_a_host_killed_three_times(server: ServerProcess) -> None:
     load = Load(server.url)
     limits = httpx.Limits(max_connections=CLIENTS)
@@ -118,10 +123,10 @@ def _check_outcome(server: ServerProcess, load: Load) -> None:
             assert wanted <= set(cited), "an acknowledged message was never settled"
 
 
-def _exported_when_quiet(http: httpx.Client, user: str) -> dict[str, list[dict[str, object]]]:
+def _exported_when_quiet(http: httpx.Client, user: str) -> dict[str, list[dict[str, Any]]]:
     deadline = time.monotonic() + 40
     while True:
-        exported: dict[str, list[dict[str, object]]] = http.get(f"/v1/users/{user}/export").json()
+        exported: dict[str, list[dict[str, Any]]] = http.get(f"/v1/users/{user}/export").json()
         if not any(turn["pending"] for turn in exported["turns"]) or time.monotonic() > deadline:
             return exported
         time.sleep(0.5)

@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import psutil
-import pytest
 
 from tests.cluster.harness import ServerProcess, records, say
 
@@ -17,7 +16,6 @@ placement = "dedicated"
 """
 
 
-@pytest.mark.timeout(150)
 def test_every_user_has_an_actor_that_comes_back_after_a_kill(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data", CONFIG)
     server.start()
@@ -30,7 +28,9 @@ def test_every_user_has_an_actor_that_comes_back_after_a_kill(tmp_path: Path) ->
             os.kill(process.pid, signal.SIGKILL)
         assert "peanuts" in records(http, "ana")[0]["content"]
         say(http, "bo", "我养了一只柯基。", "s-bo")
-        assert {"苏州", "柯基"} <= {word for m in records(http, "bo") for word in ("苏州", "柯基") if word in m["content"]}
+        assert {"苏州", "柯基"} <= {
+            word for m in records(http, "bo") for word in ("苏州", "柯基") if word in m["content"]
+        }
     assert server.stop() == 0
 
 

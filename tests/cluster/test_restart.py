@@ -7,13 +7,11 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
+import httpx
 
 from tests.cluster.harness import ServerProcess, records, say
 
 READY_LIMIT_S = 40.0
-
-pytestmark = pytest.mark.timeout(240)
 
 
 def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
@@ -23,7 +21,10 @@ def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
         say(http, "ana", "I'm allergic to peanuts.", "s1")
         pending = http.post(
             "/v1/users/ana/messages",
-            json={"session_id": "s1", "messages": [{"id": "late", "role": "user", "content": "I live in Porto."}]},
+            json={
+                "session_id": "s1",
+                "messages": [{"id": "late", "role": "user", "content": "I live in Porto."}],
+            },
         )
         assert pending.status_code == 202
     _second_server_is_refused(server)
@@ -60,14 +61,12 @@ def _second_server_is_refused(first: ServerProcess) -> None:
     assert "Traceback" not in log
 
 
-def _wait_done(http: object, job_id: str) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        answer = http.get(f"/v1/jobs/{job_id}")  # type: ignore[attr-defined]
-        if answer.json()["status"] == "done":
-            return
+def _wait_done(http: httpx.Client, job_id: str) -> None:
+    deadline, status = time.monotonic() + 30, "unknown"
+    while status != "done" and time.monotonic() < deadline:
         time.sleep(0.2)
-    raise AssertionError(f"the job of before the crash is still {answer.json()}")
+        status = http.get(f"/v1/jobs/{job_id}").json()["status"]
+    assert status == "done", "the job of before the crash does not end"
 
 
 def _gone(server: ServerProcess) -> bool:

@@ -26,6 +26,7 @@ from hermes_memory.app.commands import (
     FreezeMemory,
     Maintain,
     RequestUnfreeze,
+    Settle,
 )
 from hermes_memory.app.editing import Reading
 from hermes_memory.core.briefing import protects
@@ -59,6 +60,7 @@ OBJECTS = {
 }  # fmt: skip
 SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3})
 LIVE = {Status.ACTIVE, Status.REVIEW}
+NEVER_REFUSED = (Settle, EndSession, EndIdleSessions, Maintain, AnswerConfirmation, Delete)
 
 
 PLAIN: dict[str, Any] = {
@@ -95,9 +97,7 @@ def statements(draw: st.DrawFn) -> dict[str, Any]:
         "markers": frozenset(draw(st.sets(st.sampled_from(Marker), max_size=2))),
         "source": draw(st.sampled_from((Source.EXPLICIT, Source.EXPLICIT, Source.INFERRED))),
         "scope": draw(st.sampled_from((Scope.USER, Scope.USER, Scope.SCENE, Scope.SESSION))),
-        "speech_act": draw(
-            st.sampled_from((*[SpeechAct.STATEMENT] * 4, SpeechAct.OPINION, SpeechAct.JOKE))
-        ),
+        "speech_act": draw(st.sampled_from((*[SpeechAct.STATEMENT] * 4, SpeechAct.OPINION, SpeechAct.JOKE))),
         "emotional": draw(st.sampled_from((False, False, False, True))),
         "importance": draw(st.sampled_from((0.4, 0.6, 0.9))),
         "role": draw(st.sampled_from((*[Role.USER] * 7, Role.ASSISTANT))),
@@ -121,14 +121,15 @@ class Life(RuleBasedStateMachine):
         """Carry a command out and hold what must hold of every single change."""
         before = dict(self.person.state.memories)
         version = self.person.state.version
-        self.person.last = None
+        self.person.begin()
         result = None
         try:
             result = self.person.act(command, prepared)
-        except MemoryFrozen as refused:
-            assert not self.person.last, f"a decision that the store refused: {refused.memory_id}"
-        except HermesError:
-            pass
+        except (
+            HermesError
+        ) as refused:  # a user's own hand may be refused: by the decision, never by the store
+            assert not isinstance(command, NEVER_REFUSED), f"{type(command).__name__}: {refused}"
+            assert not isinstance(refused, MemoryFrozen) or self.person.last is None
         commit = self.person.last
         assert self.person.state.version == version + (commit is not None)
         if commit is not None:
@@ -177,7 +178,9 @@ class Life(RuleBasedStateMachine):
         fields = dict(draft)
         negative = fields["polarity"] is Polarity.NEGATIVE
         who = "我" if fields["subject"] == USER else fields["subject"]
-        text = f"{who}{'不' if negative else ''}{DIMENSIONS.label(fields['dimension'], 'zh')}{fields['object']}"
+        text = (
+            f"{who}{'不' if negative else ''}{DIMENSIONS.label(fields['dimension'], 'zh')}{fields['object']}"
+        )
         self.number += 1
         said = say(
             text, session=session, at=self.person.now - timedelta(days=days_ago), scene=scene,
@@ -255,7 +258,9 @@ class Life(RuleBasedStateMachine):
         kept = {e.memory_id for e in self.person.last.audit if e.reason in housekeeping}
         topics = {(candidate.subject, candidate.dimension) for one in said for candidate in one.candidates}
         texts = {candidate.content for one in said for candidate in one.candidates}
-        spoken_of = {m.id for m in before.values() if (m.subject, m.dimension) in topics or m.content in texts}
+        spoken_of = {
+            m.id for m in before.values() if (m.subject, m.dimension) in topics or m.content in texts
+        }
         for memory in self.person.last.memories:
             if memory.id in before and memory.id not in kept:  # a rival goes with what it opposes
                 assert memory.id in spoken_of or before[memory.id].rival_of in spoken_of
@@ -413,7 +418,9 @@ class Life(RuleBasedStateMachine):
             return
         standing: dict[tuple[str, str], str] = {}
         for memory in self.person.state.memories.values():
-            current = memory.status in LIVE and memory.rival_of is None and memory.polarity is Polarity.POSITIVE
+            current = (
+                memory.status in LIVE and memory.rival_of is None and memory.polarity is Polarity.POSITIVE
+            )
             lasting = memory.scope is Scope.USER and memory.layer is not None
             if current and lasting and DIMENSIONS.single(memory.dimension):
                 other = standing.setdefault((memory.subject, memory.dimension), memory.object)
@@ -424,7 +431,11 @@ class Life(RuleBasedStateMachine):
         state, ledger = self.person.state, self.person.ledger
         assert state.version == ledger.version
         assert state.memories == ledger.memories
-        assert set(state.live) == set(state.shelf.vectors.ids) == {m.id for m in state.memories.values() if m.status in LIVE}
+        assert (
+            set(state.live)
+            == set(state.shelf.vectors.ids)
+            == {m.id for m in state.memories.values() if m.status in LIVE}
+        )
 
     @invariant()
     def the_block_drops_no_restriction_and_exceeds_its_budget_for_nothing_else(self) -> None:
@@ -432,7 +443,13 @@ class Life(RuleBasedStateMachine):
         session, scene = SESSIONS[self.number % 4], (None, "dining")[self.number % 2]
         answer = person.recall("我住哪", session_id=session, scene=scene, budget_chars=200)
         query = Query(
-            text="", vector=vector(""), words=words(""), session_id=session, scene=scene, as_of=person.now, top_k=1
+            text="",
+            vector=vector(""),
+            words=words(""),
+            session_id=session,
+            scene=scene,
+            as_of=person.now,
+            top_k=1,
         )
         for memory in person.state.memories.values():
             required = protects(memory) and (memory.subject == USER or memory.safety)

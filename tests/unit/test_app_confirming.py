@@ -6,21 +6,25 @@ from typing import Any
 
 import pytest
 
-from hermes_memory.app.commands import AnswerConfirmation, Delete, FreezeMemory, Maintain
+from hermes_memory.app.commands import AnswerConfirmation, Delete, FreezeMemory, Maintain, MarkAsked
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.model import Lock, Memory, Polarity, Scope, Status, Tier
 from hermes_memory.errors import NotFound
 from hermes_memory.ports.ledger import GrantKind
-from tests.small_world import DAY, NOW, policy, rules, say
+from tests.small_world import DAY, NOW, affirm, policy, rules, say
 from tests.tiny_ledger import Person
 
 ACTIVE, SUPERSEDED, ARCHIVED = Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED
 
 
-def asked(*, frozen: bool = True, person: Person | None = None, **rival: Any) -> tuple[Person, Memory, Memory]:
+def asked(
+    *, frozen: bool = True, person: Person | None = None, **rival: Any
+) -> tuple[Person, Memory, Memory]:
     """A question about peanuts (frozen), or about a limit that is safety and pending."""
     person = person or Person()
-    dimension, object_, text = ("allergy", "花生", "对花生过敏") if frozen else ("financial_limit", "500", "最多500")
+    dimension, object_, text = (
+        ("allergy", "花生", "对花生过敏") if frozen else ("financial_limit", "500", "最多500")
+    )
     old = person.remember(say(f"我{text}", dimension=dimension, object=object_))
     person.tell(say("我养猫", dimension="pet", object="猫"))
     person.pass_time(days=1)
@@ -66,7 +70,11 @@ def test_spec_5_the_new_one_takes_the_frozen_ones_place_in_one_commit() -> None:
     assert person.last is not None
     assert person.last.grants == {old.id: GrantKind.UNFREEZE}
     ops = [entry.op for entry in person.ledger.audit]
-    assert [op for op in ops if op in {"unfrozen", "superseded", "refrozen"}] == ["unfrozen", "superseded", "refrozen"]
+    assert [op for op in ops if op in {"unfrozen", "superseded", "refrozen"}] == [
+        "unfrozen",
+        "superseded",
+        "refrozen",
+    ]
 
 
 def test_spec_5_the_new_one_freezes_although_core_was_full() -> None:
@@ -141,7 +149,12 @@ def test_spec_6_other_questions_about_what_was_decided_are_closed() -> None:
     person, old, new = asked()
     person.pass_time(days=1)
     again = say(
-        "我不再对花生过敏", dimension="allergy", object="花生", session="s3", at=person.now, polarity=Polarity.NEGATIVE
+        "我不再对花生过敏",
+        dimension="allergy",
+        object="花生",
+        session="s3",
+        at=person.now,
+        polarity=Polarity.NEGATIVE,
     )
     person.tell(again)
     assert len(person.state.settings.confirmations) == 2
@@ -195,3 +208,20 @@ def test_spec_6_an_answer_when_the_old_one_is_gone_keeps_the_new_one() -> None:
     person.restart()
     answer(person, Choice.NEW)
     assert (person.memory(old.id), person.memory(new.id).rival_of) == (gone, None)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SPEC §5, §6: an answer recognised in a later turn settles the question; an affirmation of one side only "
+    "raises its confidence",
+)
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_spec_6_an_answer_is_recognised_in_a_later_turn(side: str) -> None:
+    person, old, new = asked()
+    question = person.recall("吃什么", session_id="s3")["ask"]
+    person.tell(say("吃什么", session="s3", at=person.now, importance=0.1))
+    person.act(MarkAsked(session_id="s3", request_id=question["id"]))
+    person.pass_time(hours=1)
+    chosen = person.memory({"old": old.id, "new": new.id}[side])
+    person.tell(affirm(chosen, f"以后一句为准：{chosen.content}", session="s3", at=person.now))
+    assert person.state.settings.confirmations[question["id"]]["answer"] == side

@@ -43,7 +43,12 @@ def test_turns_are_appended_and_wait_for_extraction() -> None:
     assert (answer["accepted"], answer["duplicates"]) == (2, 0)
     first, second = person.state.pending
     assert (first.index, first.message_id, first.content, first.role) == (0, "a", "我住在苏州", Role.USER)
-    assert (second.index, second.role, second.scene, second.timezone) == (1, Role.ASSISTANT, "dining", "Asia/Shanghai")
+    assert (second.index, second.role, second.scene, second.timezone) == (
+        1,
+        Role.ASSISTANT,
+        "dining",
+        "Asia/Shanghai",
+    )
     assert {turn.job_id for turn in (first, second)} == {answer["job_id"]}
     job = person.state.jobs[answer["job_id"]]
     assert (job.status, job.pending_turns, job.accepted) == (JobStatus.QUEUED, 2, 2)
@@ -123,7 +128,10 @@ def test_an_id_is_unique_per_session() -> None:
 def test_an_id_with_other_content_is_refused_and_changes_nothing(over: dict[str, Any]) -> None:
     person = Person()
     person.act(post(message(id="a")))
-    for request in (post(message(**({"id": "a"} | over))), post(message("新", id="n"), message(**({"id": "a"} | over)))):
+    for request in (
+        post(message(**({"id": "a"} | over))),
+        post(message("新", id="n"), message(**({"id": "a"} | over))),
+    ):
         with pytest.raises(MessageIdReused) as caught:
             person.act(request)
         assert caught.value.message_id == "a"
@@ -148,7 +156,9 @@ def test_a_retry_finds_its_first_job_also_after_an_erasure() -> None:
 # time
 
 
-@pytest.mark.parametrize(("ahead", "refused"), [(timedelta(seconds=60), False), (timedelta(seconds=61), True)])
+@pytest.mark.parametrize(
+    ("ahead", "refused"), [(timedelta(seconds=60), False), (timedelta(seconds=61), True)]
+)
 def test_a_message_may_not_lie_more_than_a_minute_ahead(ahead: timedelta, refused: bool) -> None:
     request = post(message(created_at=NOW - DAY), message(created_at=NOW + ahead))
     if not refused:
@@ -193,7 +203,9 @@ def test_spec_11_while_paused_nothing_is_kept_and_the_job_says_so() -> None:
     assert (person.state.turns, person.ledger.messages, person.state.sessions) == ({}, {}, {})
     job = person.ledger.jobs[answer["job_id"]]
     assert job.status is JobStatus.DONE
-    assert [(change["op"], change["reason"], change["message_id"]) for change in job.changes] == [("refused", "paused", "a")]
+    assert [(change["op"], change["reason"], change["message_id"]) for change in job.changes] == [
+        ("refused", "paused", "a")
+    ]
 
 
 def test_spec_11_what_was_ignored_can_be_sent_again_after_the_pause() -> None:
@@ -280,7 +292,12 @@ def test_spec_4_2_a_session_ends_after_ten_idle_minutes_unless_turns_wait() -> N
 def test_spec_4_2_the_end_of_a_session_keeps_longterm_under_its_cap() -> None:
     for command in (EndSession(session_id="s1"), EndIdleSessions()):
         person = Person(policy(rules(capacity={"longterm": 2})))
-        person.tell(*(say(f"我养{name}", dimension="pet", object=name, importance=0.6 + n / 10) for n, name in enumerate("猫狗鸟")))
+        person.tell(
+            *(
+                say(f"我养{name}", dimension="pet", object=name, importance=0.6 + n / 10)
+                for n, name in enumerate("猫狗鸟")
+            )
+        )
         person.pass_time(hours=1)
         person.act(command)
         held = [m.object for m in person.state.live.values() if m.tier is Tier.LONGTERM]

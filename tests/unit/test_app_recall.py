@@ -60,7 +60,9 @@ def test_spec_7_2_ranked_hits_come_first_with_their_parts_then_the_other_always_
 
 def test_spec_7_1_frozen_memories_are_in_the_block_by_default_within_their_scope() -> None:
     person = Person()
-    memory = person.remember(say("我喜欢靠窗", dimension="seat", object="靠窗", scope=Scope.SCENE, scene="train"))
+    memory = person.remember(
+        say("我喜欢靠窗", dimension="seat", object="靠窗", scope=Scope.SCENE, scene="train")
+    )
     person.act(FreezeMemory(memory_id=memory.id, reason="x"))
     assert "靠窗" in person.recall("天气", scene="train")["context"]
     assert "靠窗" not in person.recall("天气", scene="dining")["context"]
@@ -93,21 +95,30 @@ def test_spec_6_a_fact_that_waits_for_an_answer_stands_in_other_sessions() -> No
 
 
 @pytest.mark.parametrize("session", ["s2", "s3", None])
-def test_spec_6_against_safety_the_stricter_one_stays_marked_as_under_confirmation(session: str | None) -> None:
+def test_spec_6_against_safety_the_stricter_one_stays_marked_as_under_confirmation(
+    session: str | None,
+) -> None:
     person = Person()
     person.tell(say("我对花生过敏", dimension="allergy", object="花生"))
     person.pass_time(days=1)
-    over: dict[str, Any] = {"polarity": MINUS, "session": "s2", "at": person.now, "markers": frozenset({Marker.CORRECTION})}
+    over: dict[str, Any] = {
+        "polarity": MINUS,
+        "session": "s2",
+        "at": person.now,
+        "markers": frozenset({Marker.CORRECTION}),
+    }
     person.tell(say("其实我对花生不过敏", dimension="allergy", object="花生", **over))
     assert "- 过敏：花生（待用户确认）" in person.recall("吃什么", session_id=session)["context"]
 
 
 def test_spec_6_the_stricter_one_may_be_the_newer_one() -> None:
-    """"I am not allergic" stood first; what protects is in the block before the question is answered."""
+    """ "I am not allergic" stood first; what protects is in the block before the question is answered."""
     person = Person()
     person.tell(say("我对花生不过敏", dimension="allergy", object="花生", polarity=MINUS))
     person.pass_time(days=1)
-    new = person.remember(say("我对花生过敏", dimension="allergy", object="花生", session="s2", at=person.now))
+    new = person.remember(
+        say("我对花生过敏", dimension="allergy", object="花生", session="s2", at=person.now)
+    )
     assert new.rival_of is not None
     context = person.recall("吃什么", session_id="s3")["context"]
     assert "过敏：花生（待用户确认）" in context
@@ -169,14 +180,18 @@ def test_spec_7_6_as_of_moves_statement_time() -> None:
 
 def test_spec_8_the_profile_holds_the_slots_that_were_called_for_each_once() -> None:
     person = Person()
-    person.tell(say("我对花生过敏", dimension="allergy", object="花生"), say("我养猫", dimension="pet", object="猫"))
+    person.tell(
+        say("我对花生过敏", dimension="allergy", object="花生"), say("我养猫", dimension="pet", object="猫")
+    )
     person.pass_time(days=1)
     profile = person.recall("我对花生过敏")["profile"]
     assert profile["restriction"]["allergy"]["value"] == ["花生"]
     assert profile["identity"] == {}
 
 
-@pytest.mark.parametrize(("include", "empty"), [(frozenset({"memories"}), "profile"), (frozenset({"profile"}), "memories")])
+@pytest.mark.parametrize(
+    ("include", "empty"), [(frozenset({"memories"}), "profile"), (frozenset({"profile"}), "memories")]
+)
 def test_what_is_not_asked_for_is_left_out(include: frozenset[str], empty: str) -> None:
     person = Person()
     person.tell(say("我对花生过敏", dimension="allergy", object="花生"))
@@ -187,7 +202,12 @@ def test_what_is_not_asked_for_is_left_out(include: frozenset[str], empty: str) 
 
 def test_spec_7_4_the_answer_says_when_restrictions_exceed_the_budget() -> None:
     person = Person()
-    person.tell(*(say(f"我对过敏原{n}号过敏", dimension="allergy", object=f"过敏原{n}号" + "长" * 0) for n in range(40)))
+    person.tell(
+        *(
+            say(f"我对过敏原{n}号过敏", dimension="allergy", object=f"过敏原{n}号" + "长" * 0)
+            for n in range(40)
+        )
+    )
     answer = person.recall("吃什么", budget_chars=200)
     assert answer["over_budget"] is True
     assert all(f"过敏原{n}号" in answer["context"] for n in range(40))

@@ -23,7 +23,9 @@ def test_what_was_said_is_remembered_with_its_vector() -> None:
     assert memory.id in person.state.shelf.vectors
     assert memory.id in person.ledger.vectors
     assert person.state.pending == []
-    assert [(e.op, e.reason, e.memory_id, e.version) for e in person.ledger.audit] == [("added", "new", memory.id, 2)]
+    assert [(e.op, e.reason, e.memory_id, e.version) for e in person.ledger.audit] == [
+        ("added", "new", memory.id, 2)
+    ]
 
 
 def test_the_job_closes_with_its_own_changes() -> None:
@@ -35,7 +37,9 @@ def test_the_job_closes_with_its_own_changes() -> None:
     for job_id, said in ((first, one), (second, two)):
         job = person.ledger.jobs[job_id]
         assert (job.status, job.pending_turns, job.version) == (JobStatus.DONE, 0, person.state.version)
-        assert [(change["op"], change["message_id"]) for change in job.changes] == [("added", said.turn.message_id)]
+        assert [(change["op"], change["message_id"]) for change in job.changes] == [
+            ("added", said.turn.message_id)
+        ]
     assert person.state.jobs == {}
 
 
@@ -45,7 +49,10 @@ def test_a_job_runs_until_all_its_turns_are_settled() -> None:
     job_id = person.ingest(one, two)["job_id"]
     whole = person.settle_command(one, two)
     person.act(replace(whole, turns=whole.turns[:1]))
-    assert (person.state.jobs[job_id].status, person.state.jobs[job_id].pending_turns) == (JobStatus.RUNNING, 1)
+    assert (person.state.jobs[job_id].status, person.state.jobs[job_id].pending_turns) == (
+        JobStatus.RUNNING,
+        1,
+    )
     assert [m.object for m in person.state.memories.values()] == ["苏州"]
     person.act(whole)  # the first turn was settled meanwhile: only the second one counts
     assert sorted(m.object for m in person.state.memories.values()) == ["猫", "苏州"]

@@ -18,7 +18,9 @@ from tests.tiny_ledger import Person
 
 
 def test_every_command_but_the_erasure_of_a_user_has_its_handler() -> None:
-    assert {kind.__name__ for kind in Command.__subclasses__()} - {kind.__name__ for kind in HANDLERS} == {"EraseUser"}
+    assert {kind.__name__ for kind in Command.__subclasses__()} - {kind.__name__ for kind in HANDLERS} == {
+        "EraseUser"
+    }
 
 
 def test_a_restart_gives_the_same_state() -> None:
@@ -30,7 +32,19 @@ def test_a_restart_gives_the_same_state() -> None:
     person.restart()
     after = person.state
     assert after is not before
-    for name in ("version", "generation", "settings", "memories", "live", "always", "rivals", "sessions", "turns", "jobs", "asked"):
+    for name in (
+        "version",
+        "generation",
+        "settings",
+        "memories",
+        "live",
+        "always",
+        "rivals",
+        "sessions",
+        "turns",
+        "jobs",
+        "asked",
+    ):
         assert getattr(after, name) == getattr(before, name), name
     assert sorted(after.shelf.vectors.ids) == sorted(before.shelf.vectors.ids)
     assert len(after.shelf.words) == len(before.shelf.words) == 2
@@ -112,7 +126,15 @@ def test_a_deleted_memory_is_out_of_every_shelf() -> None:
     size = person.state.cost_bytes()
     person.act(Delete(memory_id=memory.id))
     state = person.state
-    shelves: list[Any] = [state.memories, state.live, state.always, state.rivals, state.access, state.shelf.vectors, state.shelf.words]
+    shelves: list[Any] = [
+        state.memories,
+        state.live,
+        state.always,
+        state.rivals,
+        state.access,
+        state.shelf.vectors,
+        state.shelf.words,
+    ]
     assert all(memory.id not in shelf for shelf in shelves)
     assert state.cost_bytes() < size
 
@@ -123,7 +145,9 @@ def test_a_deleted_memory_is_out_of_every_shelf() -> None:
 def test_spec_5_counters_make_no_new_version_and_statements_do() -> None:
     memory = a_memory(version=3)
     board = Board({memory.id: memory}, NOW)
-    assert board.put(memory.with_(contradictions=1, access_count=4, evidence=memory.evidence * 2)).version == 3
+    assert (
+        board.put(memory.with_(contradictions=1, access_count=4, evidence=memory.evidence * 2)).version == 3
+    )
     assert board.put(memory.with_(confidence=0.9)).version == 4
     assert board.put(board["mem-1"].with_(content="x")).version == 4  # one commit, one version
     assert [m.id for m in board.changed] == ["mem-1"]

@@ -29,7 +29,9 @@ def see(person: Person, query: Any) -> dict[str, Any]:
 
 def with_pets(number: int) -> Person:
     person = Person()
-    person.tell(*(say(f"我养猫{n}", dimension="pet", object=f"猫{n}", at=NOW - (n % 7) * HOUR) for n in range(number)))
+    person.tell(
+        *(say(f"我养猫{n}", dimension="pet", object=f"猫{n}", at=NOW - (n % 7) * HOUR) for n in range(number))
+    )
     return person
 
 
@@ -84,7 +86,9 @@ def test_a_page_has_1_to_200(limit: int) -> None:
     assert caught.value.field == "limit"
 
 
-@pytest.mark.parametrize("cursor", ["!", "é", "AAA", "____", "_w", encode_cursor("other\nplace"), encode_cursor("memories")])
+@pytest.mark.parametrize(
+    "cursor", ["!", "é", "AAA", "____", "_w", encode_cursor("other\nplace"), encode_cursor("memories")]
+)
 def test_a_made_up_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         see(with_pets(1), ListMemories(filters={}, cursor=cursor))
@@ -133,7 +137,7 @@ def test_one_record_has_every_field_of_spec_3_1() -> None:
     person = with_pets(1)
     (memory,) = person.state.memories.values()
     record = see(person, GetMemory(memory_id=memory.id))
-    assert set(record) == {name for name in Memory.__dataclass_fields__}
+    assert set(record) == set(Memory.__dataclass_fields__)
     assert (record["content"], record["polarity"], record["version"]) == ("我养猫0", "+", 1)
     with pytest.raises(NotFound):
         see(person, GetMemory(memory_id="other"))
@@ -148,7 +152,15 @@ def test_spec_6_confirmations_are_listed_newest_first() -> None:
         person.tell(say(f"我对{name}不过敏", dimension="allergy", object=name, **over))
     page = see(person, ListConfirmations(limit=1))
     assert page["confirmations"][0]["quotes"][0] == "我对虾过敏"
-    assert set(page["confirmations"][0]) >= {"id", "question", "options", "memory_ids", "quotes", "status", "expires_at"}
+    assert set(page["confirmations"][0]) >= {
+        "id",
+        "question",
+        "options",
+        "memory_ids",
+        "quotes",
+        "status",
+        "expires_at",
+    }
     rest = see(person, ListConfirmations(cursor=page["next_cursor"]))
     assert [record["quotes"][0] for record in rest["confirmations"]] == ["我对花生过敏"]
 
@@ -158,14 +170,16 @@ def test_spec_6_confirmations_are_listed_newest_first() -> None:
 
 def test_spec_11_the_summary_is_in_plain_words_with_quotes() -> None:
     person = Person()
-    person.tell(say("我住在苏州", object="苏州"), say("my dog is Rex", dimension="pet", object="Rex", at=NOW + HOUR))
+    person.tell(
+        say("我住在苏州", object="苏州"), say("my dog is Rex", dimension="pet", object="Rex", at=NOW + HOUR)
+    )
     person.tell(say("我住在杭州", object="杭州", at=NOW + DAY))
     person.tell(say("我喜欢咖啡", dimension="shoe", predicate="likes", object="咖啡", at=NOW + DAY))
     answer = see(person, Summarise())
     assert answer["language"] == "zh"
-    assert [(line["label"], line["text"], line["quotes"]) for line in answer["memories"] if "住在" in line["text"]] == [
-        ("居住地", "我住在杭州", ["我住在杭州"])
-    ]
+    assert [
+        (line["label"], line["text"], line["quotes"]) for line in answer["memories"] if "住在" in line["text"]
+    ] == [("居住地", "我住在杭州", ["我住在杭州"])]
     assert {line["label"] for line in answer["memories"]} == {"居住地", "宠物", "likes"}
     english = see(person, Summarise(language="en"))
     assert {line["label"] for line in english["memories"]} == {"Lives in", "Pets", "likes"}
@@ -176,7 +190,15 @@ def test_spec_8_the_profile_follows_the_memories() -> None:
     person = with_pets(2)
     slot = see(person, GetProfile())["identity"]["pet"]
     assert sorted(slot["value"]) == ["猫0", "猫1"]
-    assert set(slot) == {"value", "confidence", "lock", "source", "memory_ids", "contradictions", "updated_at"}
+    assert set(slot) == {
+        "value",
+        "confidence",
+        "lock",
+        "source",
+        "memory_ids",
+        "contradictions",
+        "updated_at",
+    }
 
 
 def test_spec_11_the_export_is_complete() -> None:
@@ -185,4 +207,8 @@ def test_spec_11_the_export_is_complete() -> None:
     answer = see(person, Export())
     assert (len(answer["memories"]), len(answer["sessions"]), len(answer["turns"])) == (2, 1, 2)
     assert answer["settings"] == {"paused": False, "consent": {"sensitive": True}}
-    assert (answer["user"], answer["format"], answer["version"]) == ("ann", "hermes-memory/1", person.state.version)
+    assert (answer["user"], answer["format"], answer["version"]) == (
+        "ann",
+        "hermes-memory/1",
+        person.state.version,
+    )

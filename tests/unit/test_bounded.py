@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.core.bounded import (
     ENTRY,
     Entrance,
@@ -27,8 +29,10 @@ from tests.small_world import DIMENSIONS, NOW, a_candidate, a_turn, rules
 TURN = a_turn(content="我住在苏州")
 
 
-def enter(turn: Turn = TURN, *, consents: bool = True, entry: dict[str, Any] | None = None, **over: Any) -> Reason | None:
-    return refusal(a_candidate(turn, **over), entrance(turn, consents=consents, entry=entry))
+def enter(turn: Turn = TURN, **over: Any) -> Reason | None:
+    """The first refusal of a candidate for ``turn``; ``consents`` and ``entry`` go to the room it enters."""
+    room = {name: over.pop(name) for name in ("consents", "entry") if name in over}
+    return refusal(a_candidate(turn, **over), entrance(turn, **room))
 
 
 def entrance(turn: Turn = TURN, *, consents: bool = True, entry: dict[str, Any] | None = None) -> Entrance:
@@ -45,9 +49,10 @@ def test_spec_4_1_a_grounded_plain_statement_enters() -> None:
 
 
 def test_spec_4_1_the_checks_run_in_the_published_order() -> None:
-    assert ENTRY == (
+    published = (
         check_schema, check_speaker, check_grounding, check_privacy, check_value, check_speech_act,
     )  # fmt: skip
+    assert published == ENTRY
 
 
 def test_spec_4_1_the_first_refusal_counts() -> None:
@@ -77,12 +82,18 @@ def test_spec_4_1_the_first_refusal_counts() -> None:
 @pytest.mark.parametrize("field", ["content", "subject", "predicate", "object", "dimension"])
 @pytest.mark.parametrize("value", ["", " \n"])
 def test_spec_4_1_1_a_missing_field_is_dropped(field: str, value: str) -> None:
-    assert enter(**{field: value}) is Reason.SCHEMA
+    over: dict[str, Any] = {field: value}
+    assert enter(**over) is Reason.SCHEMA
 
 
 @pytest.mark.parametrize(
     ("category", "layer"),
-    [(Category.EVENT, Layer.PREFERENCE), (Category.FACT, None), (Category.PREFERENCE, None), (Category.STATE, None)],
+    [
+        (Category.EVENT, Layer.PREFERENCE),
+        (Category.FACT, None),
+        (Category.PREFERENCE, None),
+        (Category.STATE, None),
+    ],
 )
 def test_spec_3_1_only_an_event_has_no_layer(category: Category, layer: Layer | None) -> None:
     assert enter(category=category, layer=layer) is Reason.SCHEMA
@@ -95,7 +106,8 @@ def test_spec_3_1_an_event_without_a_layer_enters() -> None:
 @pytest.mark.parametrize("field", ["importance", "stability"])
 @pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])
 def test_spec_3_1_weights_lie_between_0_and_1(field: str, value: float) -> None:
-    assert enter(**{field: value}) is Reason.SCHEMA
+    over: dict[str, Any] = {field: value}
+    assert enter(**over) is Reason.SCHEMA
 
 
 @pytest.mark.parametrize(("length", "reason"), [(256, None), (257, Reason.TOO_LONG)])
@@ -192,13 +204,19 @@ BLOCK = '<user_memory note="x">\n- 居住地：苏州\n</user_memory>'
 def test_spec_3_3_a_pasted_recall_block_is_never_evidence() -> None:
     turn = said(f"你说 {BLOCK} 我住在苏州")
     inside, after = turn.content.index("居住地"), turn.content.index("我住")
-    assert enter(turn, span=Span("m0", inside, inside + 6, "s1"), content="苏州", object="苏州") is Reason.UNGROUNDED
+    assert (
+        enter(turn, span=Span("m0", inside, inside + 6, "s1"), content="苏州", object="苏州")
+        is Reason.UNGROUNDED
+    )
     assert enter(turn, span=Span("m0", after, after + 5, "s1"), content="苏州", object="苏州") is None
 
 
 def test_spec_3_3_a_span_that_reaches_into_a_pasted_block_is_no_evidence() -> None:
     turn = said(f"你说 {BLOCK}")
-    assert enter(turn, span=Span("m0", 0, len(turn.content), "s1"), content="苏州", object="苏州") is Reason.UNGROUNDED
+    assert (
+        enter(turn, span=Span("m0", 0, len(turn.content), "s1"), content="苏州", object="苏州")
+        is Reason.UNGROUNDED
+    )
 
 
 def test_spec_3_3_a_block_cut_off_reaches_to_the_end() -> None:
@@ -308,3 +326,16 @@ def test_the_quote_of_a_lost_span_is_empty() -> None:
     lost: Candidate = a_candidate(TURN, span=Span("m9", 0, 5, "s1"))
     assert entrance().quote_of(lost) == ""
     assert check_grounding(lost, entrance()) is Reason.UNGROUNDED
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SPEC §4.1.3: religion is never inferred; the packaged dimension `religion` is not marked as sensitive, and "
+    "the gate knows sensitive matters by their safety class only",
+)
+def test_spec_4_1_3_a_faith_is_never_inferred_either() -> None:
+    packaged = load_dimensions(Path(__file__).resolve().parents[2] / "configs" / "dimensions.toml")
+    turn = said("我每周去寺里")
+    room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry)
+    guess = a_candidate(turn, dimension="religion", object="寺", layer=Layer.IDENTITY, source=Source.INFERRED)
+    assert refusal(guess, room) is Reason.SENSITIVE_INFERRED

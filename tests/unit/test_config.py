@@ -114,7 +114,11 @@ def test_spec_4_2_preset_compact_holds_200_in_all() -> None:
 def test_spec_5_presets_strict_and_eager() -> None:
     assert load_settings(overrides={"preset": "strict"}).locks.immediate == ()
     eager = load_settings(overrides={"preset": "eager"}).locks
-    assert (eager.eager_identity, eager.eager_stability, eager.immediate) == (True, 0.95, DEFAULTS.locks.immediate)
+    assert (eager.eager_identity, eager.eager_stability, eager.immediate) == (
+        True,
+        0.95,
+        DEFAULTS.locks.immediate,
+    )
 
 
 def test_presets_join_and_own_keys_win_over_them() -> None:
@@ -132,7 +136,10 @@ def test_an_unknown_preset_is_refused() -> None:
 
 def test_a_file_overrides_single_keys_and_arguments_override_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('preset = "strict"\n[recall]\ntop_k = 9\nthreshold = 0.5\n[actors]\nplacement = "dedicated"\n', encoding="utf-8")
+    path.write_text(
+        'preset = "strict"\n[recall]\ntop_k = 9\nthreshold = 0.5\n[actors]\nplacement = "dedicated"\n',
+        encoding="utf-8",
+    )
     settings = load_settings(path, {"recall": {"top_k": 3}})
     assert (settings.recall.top_k, settings.recall.threshold) == (3, 0.5)
     assert (settings.actors.placement, settings.locks.immediate) == (Placement.DEDICATED, ())
@@ -221,7 +228,9 @@ def test_spec_7_4_a_negative_share_is_refused_though_the_sum_is_one() -> None:
         load_settings(overrides={"briefing": {"share_frozen": 1.35, "share_recent": -0.8}})
 
 
-@pytest.mark.parametrize(("section", "table", "key"), [("life", "curves", "FACT"), ("recall", "lock_weights", "frozen")])
+@pytest.mark.parametrize(
+    ("section", "table", "key"), [("life", "curves", "FACT"), ("recall", "lock_weights", "frozen")]
+)
 def test_a_table_must_be_complete(section: str, table: str, key: str) -> None:
     document = document_of(DEFAULTS)
     del document[section][table][key]
@@ -244,4 +253,28 @@ def test_the_settings_travel_as_plain_data() -> None:
 
 def test_the_rules_are_the_part_the_core_reads() -> None:
     rules = DEFAULTS.rules
-    assert all(getattr(rules, field.name) == getattr(DEFAULTS, field.name) for field in dataclasses.fields(rules))
+    assert all(
+        getattr(rules, field.name) == getattr(DEFAULTS, field.name) for field in dataclasses.fields(rules)
+    )
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SPEC §3.4, §4.2, §4.3, §5, §7.6: the folding of the window, merging, cool-down, all_turns, reactivation "
+    "within a year and the review after three contradictions are configured, and no code reads the numbers yet",
+)
+def test_every_number_of_the_rules_is_read_by_some_code() -> None:
+    root = Path(__file__).resolve().parents[2]
+    read_by_name = {"working", "longterm"}  # through CapacityRules.of
+    sources = "\n".join(
+        path.read_text(encoding="utf-8")
+        for package in ("hermes_memory", "actors", "serve_app", "jobs")
+        for path in (root / package).rglob("*.py")
+        if path.name not in {"rules.py", "config.py"}
+    )
+    names = {
+        field.name
+        for section in dataclasses.fields(DEFAULTS.rules)
+        for field in dataclasses.fields(getattr(DEFAULTS.rules, section.name))
+    }
+    assert {name for name in names - read_by_name if f".{name}" not in sources} == set()

@@ -6,12 +6,16 @@ import pytest
 
 from hermes_memory.app.records import request_of, request_record
 from hermes_memory.core.confirmation import Choice, ConfirmationRequest, RequestStatus, ask
+from hermes_memory.core.model import Memory
 from tests.small_world import DAY, NOW, a_memory, an_evidence
 
 
+def quoting(memory_id: str, words: str) -> Memory:
+    return a_memory(id=memory_id, evidence=(an_evidence(quote="…"), an_evidence(quote=words)))
+
+
 def a_request(old: str = "我住在苏州", new: str = "我住在杭州") -> ConfirmationRequest:
-    memories = [a_memory(id=name, evidence=(an_evidence(quote="…"), an_evidence(quote=text))) for name, text in (("o", old), ("n", new))]
-    return ask("ask_1", *memories, "frozen", NOW, NOW + 30 * DAY)
+    return ask("ask_1", quoting("o", old), quoting("n", new), "frozen", NOW, NOW + 30 * DAY)
 
 
 def test_spec_6_a_request_quotes_both_and_names_the_old_one_first() -> None:

@@ -92,9 +92,7 @@ def test_spec_4_3_days_count_from_the_last_update() -> None:
     assert decay(memory, NOW + 60 * DAY, LIFE) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("updated", "accessed", "since"), [(0, None, 0), (0, 10, 10), (20, 10, 20)]
-)
+@pytest.mark.parametrize(("updated", "accessed", "since"), [(0, None, 0), (0, 10, 10), (20, 10, 20)])
 def test_spec_4_3_last_access_counts_from_the_later_of_access_and_update(
     updated: int, accessed: int | None, since: int
 ) -> None:

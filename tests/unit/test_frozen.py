@@ -37,7 +37,11 @@ from tests.small_world import (
     settle,
 )
 
-PREFERENCE: dict[str, Any] = {"category": Category.PREFERENCE, "layer": Layer.PREFERENCE, "dimension": "drink"}
+PREFERENCE: dict[str, Any] = {
+    "category": Category.PREFERENCE,
+    "layer": Layer.PREFERENCE,
+    "dimension": "drink",
+}
 
 
 def confirmed(
@@ -314,7 +318,9 @@ def test_spec_5_the_immediate_classes(freeze_class: str | None, frozen: bool) ->
         {"polarity": Polarity.NEGATIVE},
     ],
 )
-def test_spec_5_only_what_is_declared_literally_and_unconditionally_at_user_scope(over: dict[str, Any]) -> None:
+def test_spec_5_only_what_is_declared_literally_and_unconditionally_at_user_scope(
+    over: dict[str, Any],
+) -> None:
     assert not at_once(**over)
 
 
@@ -343,7 +349,7 @@ def test_spec_5_preset_strict_freezes_nothing_at_once() -> None:
 def test_spec_5_preset_eager_adds_identity_restriction_and_stability(
     layer: Layer, stability: float, frozen: bool
 ) -> None:
-    over = {"freeze_class": None, "layer": layer, "stability": stability}
+    over: dict[str, Any] = {"freeze_class": None, "layer": layer, "stability": stability}
     assert at_once(rules(locks={"eager_identity": True}), **over) is frozen
     assert not at_once(**over)
 
@@ -351,7 +357,10 @@ def test_spec_5_preset_eager_adds_identity_restriction_and_stability(
 def test_spec_5_an_allergy_is_frozen_the_moment_it_is_declared() -> None:
     settled = settle([], say("我对花生过敏", dimension="allergy", object="花生"))
     assert (settled.new.lock, settled.new.tier, settled.new.safety) == (Lock.FROZEN, Tier.CORE, True)
-    assert list(zip(settled.ops(), settled.reasons(), strict=True)) == [("added", "new"), ("frozen", "immediate")]
+    assert list(zip(settled.ops(), settled.reasons(), strict=True)) == [
+        ("added", "new"),
+        ("frozen", "immediate"),
+    ]
 
 
 def test_spec_5_other_safety_matters_wait_for_confirmation() -> None:
@@ -361,7 +370,9 @@ def test_spec_5_other_safety_matters_wait_for_confirmation() -> None:
 
 def test_spec_4_2_an_allergy_waits_when_core_is_full() -> None:
     settled = settle(
-        core(1), say("我对花生过敏", dimension="allergy", object="花生"), with_rules=rules(capacity={"core": 1})
+        core(1),
+        say("我对花生过敏", dimension="allergy", object="花生"),
+        with_rules=rules(capacity={"core": 1}),
     )
     assert settled.new.lock is Lock.PENDING
     assert settled.reasons() == ["new", "core_full"]

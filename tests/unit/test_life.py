@@ -208,3 +208,15 @@ def test_spec_9_a_second_night_changes_nothing() -> None:
     again = Board({memory.id: memory for memory in board}, NOW + 200 * DAY)
     age(again, LIFE)
     assert (len(board.changes), len(again.changes)) == (2, 0)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SPEC §4.2: a full tier is compressed before it evicts; merging by topic is not there yet",
+)
+def test_spec_4_2_a_full_tier_merges_one_topic_before_it_evicts() -> None:
+    held = [a_memory(id=str(n), topic="pet", dimension="pet", object=f"猫{n}") for n in range(7)]
+    board = board_of(*held)
+    keep_caps(board, rules(capacity={"working": 3}))
+    assert {change.op for change in board.changes} == {"merged"}
+    assert all(board[memory.id].merged_into for memory in held)

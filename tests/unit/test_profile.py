@@ -18,7 +18,12 @@ def test_spec_8_no_memories_give_every_section_empty() -> None:
 def test_spec_8_a_slot_names_its_memories_and_how_sure_it_is() -> None:
     memory = a_memory(dimension="city", contradictions=1, source=Source.INFERRED, lock=Lock.CONFIRMED)
     slot = build_profile([memory], DIMENSIONS)["identity"]["city"]
-    assert (slot.value, slot.confidence, slot.lock, slot.source) == ("苏州", 0.75, Lock.CONFIRMED, Source.INFERRED)
+    assert (slot.value, slot.confidence, slot.lock, slot.source) == (
+        "苏州",
+        0.75,
+        Lock.CONFIRMED,
+        Source.INFERRED,
+    )
     assert (slot.memory_ids, slot.contradictions, slot.updated_at) == (("mem-1",), 1, NOW)
 
 
@@ -51,7 +56,9 @@ def test_spec_8_slots_are_per_subject() -> None:
 @pytest.mark.parametrize(
     "better", [{"lock": Lock.FROZEN}, {"lock": Lock.UNFROZEN}, {"lock": Lock.CONFIRMED}, {"confidence": 0.8}, {"updated_at": NOW + DAY}]
 )  # fmt: skip
-def test_spec_8_a_single_valued_slot_shows_the_firmest_then_the_surest_then_the_newest(better: dict[str, Any]) -> None:
+def test_spec_8_a_single_valued_slot_shows_the_firmest_then_the_surest_then_the_newest(
+    better: dict[str, Any],
+) -> None:
     weak = a_memory(id="weak", dimension="city")
     firm = a_memory(id="firm", dimension="city", object="杭州", **better)
     slot = build_profile([weak, firm], DIMENSIONS)["identity"]["city"]
@@ -61,14 +68,24 @@ def test_spec_8_a_single_valued_slot_shows_the_firmest_then_the_surest_then_the_
 
 def test_spec_8_a_multi_valued_slot_lists_all_and_marks_what_is_denied() -> None:
     cat = a_memory(id="c", dimension="pet", object="猫", lock=Lock.CONFIRMED, contradictions=2)
-    dog = a_memory(id="d", dimension="pet", object="狗", polarity=Polarity.NEGATIVE, updated_at=NOW + DAY, contradictions=1)
+    dog = a_memory(
+        id="d",
+        dimension="pet",
+        object="狗",
+        polarity=Polarity.NEGATIVE,
+        updated_at=NOW + DAY,
+        contradictions=1,
+    )
     slot = build_profile([dog, cat], DIMENSIONS)["identity"]["pet"]
     assert slot.value == ["猫", "-狗"]
     assert (slot.contradictions, slot.updated_at) == (3, NOW + DAY)
 
 
 def test_spec_8_the_profile_is_recomputed_when_a_memory_goes() -> None:
-    old, new = a_memory(dimension="city"), a_memory(id="b", dimension="city", object="杭州", lock=Lock.CONFIRMED)
+    old, new = (
+        a_memory(dimension="city"),
+        a_memory(id="b", dimension="city", object="杭州", lock=Lock.CONFIRMED),
+    )
     assert build_profile([old, new], DIMENSIONS)["identity"]["city"].value == "杭州"
     gone = new.with_(status=Status.SUPERSEDED)
     assert build_profile([old, gone], DIMENSIONS)["identity"]["city"].value == "苏州"

@@ -12,7 +12,16 @@ import pytest
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.decay import decay
 from hermes_memory.core.model import Category, Layer, Lock, Memory, Scope, Status, Tier
-from hermes_memory.core.ranking import Query, Ranked, Shelf, always_on, current_side, in_reach, rank, relevance
+from hermes_memory.core.ranking import (
+    Query,
+    Ranked,
+    Shelf,
+    always_on,
+    current_side,
+    in_reach,
+    rank,
+    relevance,
+)
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
 from tests.small_world import (
@@ -69,7 +78,9 @@ def ids(shelf: Shelf, query: Query | None = None) -> list[str]:
     [(Lock.FROZEN, 1.2), (Lock.UNFROZEN, 1.2), (Lock.CONFIRMED, 1.0), (Lock.PENDING, 0.8)],
 )
 def test_spec_7_2_a_score_is_the_product_of_its_published_parts(lock: Lock, weight: float) -> None:
-    memory = a_memory(lock=lock, category=Category.EVENT, layer=None, importance=0.7, negative=True, stability=0.5)
+    memory = a_memory(
+        lock=lock, category=Category.EVENT, layer=None, importance=0.7, negative=True, stability=0.5
+    )
     (hit,) = ranked(a_shelf((memory, 0.9)), a_query(as_of=NOW + 15 * DAY))
     assert hit.parts == {
         "relevance": pytest.approx(0.9),
@@ -167,7 +178,9 @@ def test_a_vector_whose_memory_is_gone_is_passed_over() -> None:
     ("status", "seen"),
     [(Status.ACTIVE, True), (Status.REVIEW, True), (Status.SUPERSEDED, False), (Status.ARCHIVED, False)],
 )
-def test_spec_2_review_is_seen_when_the_topic_is_raised_and_the_past_is_not(status: Status, seen: bool) -> None:
+def test_spec_2_review_is_seen_when_the_topic_is_raised_and_the_past_is_not(
+    status: Status, seen: bool
+) -> None:
     assert in_reach(a_memory(status=status), a_query()) is seen
 
 

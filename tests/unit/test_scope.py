@@ -61,7 +61,12 @@ def test_spec_4_1_5_what_is_not_meant_never_leaves_the_session(act: SpeechAct) -
 
 @pytest.mark.parametrize(
     ("proposed", "scene", "scope"),
-    [(SCENE, "dining", SCENE), (SCENE, None, SESSION), (SESSION, "dining", SESSION), (SESSION, None, SESSION)],
+    [
+        (SCENE, "dining", SCENE),
+        (SCENE, None, SESSION),
+        (SESSION, "dining", SESSION),
+        (SESSION, None, SESSION),
+    ],
 )
 def test_spec_4_1_7_the_rule_never_widens_what_is_proposed(
     proposed: Scope, scene: str | None, scope: Scope

@@ -53,7 +53,14 @@ def rest(*memories: Memory) -> list[Memory]:
     """Bystanders that nothing in these tests is about."""
     return [
         *memories,
-        a_memory(id="mother", subject="妈妈", dimension="city", object="无锡", content="妈妈住在无锡", content_hash="x1"),
+        a_memory(
+            id="mother",
+            subject="妈妈",
+            dimension="city",
+            object="无锡",
+            content="妈妈住在无锡",
+            content_hash="x1",
+        ),
         a_memory(id="cat", dimension="pet", object="猫", content="用户养猫", content_hash="x2"),
         a_memory(id="gone", dimension="city", object="北京", content_hash="x3", status=Status.SUPERSEDED),
     ]
@@ -249,9 +256,11 @@ def test_spec_4_1_9_an_archived_twin_comes_back_only_through_the_conflict_gate()
 
 
 def test_spec_4_1_9_what_was_said_for_today_reaches_further_only_through_the_conflict_gate() -> None:
-    """"Today in 杭州" stood beside 苏州; "I live in 杭州" replaces 苏州."""
+    """ "Today in 杭州" stood beside 苏州; "I live in 杭州" replaces 苏州."""
     old = remembered(city("苏州"))
-    today = settle([old], city("杭州", at=NOW + HOUR, markers=frozenset({Marker.TEMPORARY})), seed="today").new
+    today = settle(
+        [old], city("杭州", at=NOW + HOUR, markers=frozenset({Marker.TEMPORARY})), seed="today"
+    ).new
     assert (today.scope, today.rival_of) == (Scope.SESSION, None)
     settled = settle([old, today], city("杭州", at=NOW + 2 * HOUR))
     assert settled.board[old.id].status is Status.SUPERSEDED
@@ -295,7 +304,9 @@ def test_spec_4_1_8_what_is_superseded_or_merged_is_no_twin(over: dict[str, Any]
 
 
 def test_spec_6_a_new_period_of_the_same_fact_is_two_periods() -> None:
-    old = remembered(say("I live in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY))
+    old = remembered(
+        say("I live in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY)
+    )
     again = say("I live in Oslo", object="Oslo", valid_from=NOW, at=NOW + DAY, session="s2")
     settled = settle([old], again)
     assert settled.board[old.id] == old
@@ -303,7 +314,9 @@ def test_spec_6_a_new_period_of_the_same_fact_is_two_periods() -> None:
 
 
 def test_spec_6_periods_that_do_not_meet_can_both_be_true() -> None:
-    past = remembered(say("I lived in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY))
+    past = remembered(
+        say("I lived in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY)
+    )
     now = say("I live in Rome", object="Rome", valid_from=NOW - 1000 * DAY, session="s2", at=NOW + DAY)
     assert settle([past], now).ops() == ["added"]
     present = remembered(say("I live in Rome", object="Rome", valid_from=NOW - 1000 * DAY))
@@ -379,9 +392,17 @@ def test_spec_6_fact_ask_first_keeps_both_and_asks() -> None:
     old = remembered(city("苏州"), lock=Lock.CONFIRMED)
     others = rest()
     settled = settle([old, *others], city("杭州", session="s2", at=NOW + 200 * DAY))
-    assert (settled.new.rival_of, settled.new.scope, settled.new.status) == (old.id, Scope.USER, Status.ACTIVE)
+    assert (settled.new.rival_of, settled.new.scope, settled.new.status) == (
+        old.id,
+        Scope.USER,
+        Status.ACTIVE,
+    )
     standing = settled.board[old.id]
-    assert (standing.status, standing.contradictions, standing.confidence) == (Status.ACTIVE, 1, old.confidence)
+    assert (standing.status, standing.contradictions, standing.confidence) == (
+        Status.ACTIVE,
+        1,
+        old.confidence,
+    )
     assert standing.version == old.version  # a counter makes no new version (SPEC §5)
     (request,) = settled.asked
     assert request.memory_ids == (old.id, settled.new.id)
@@ -519,9 +540,21 @@ def test_spec_6_when_one_rival_wins_the_other_opposes_it() -> None:
 
 def test_spec_6_a_rival_that_the_heir_does_not_contradict_stands_for_itself() -> None:
     old = remembered(say("我爱喝酒", dimension="drink", object="酒"))
-    rival = settle([old], say("我不爱喝酒", dimension="drink", object="酒", polarity=MINUS, session="s2", at=NOW + DAY), seed="r").new
+    rival = settle(
+        [old],
+        say("我不爱喝酒", dimension="drink", object="酒", polarity=MINUS, session="s2", at=NOW + DAY),
+        seed="r",
+    ).new
     board = {m.id: m for m in (old, rival)}
-    wine = say("我不喝酒了", dimension="drink", object="酒", polarity=MINUS, session="s2", at=NOW + 2 * DAY, markers=FIX)
+    wine = say(
+        "我不喝酒了",
+        dimension="drink",
+        object="酒",
+        polarity=MINUS,
+        session="s2",
+        at=NOW + 2 * DAY,
+        markers=FIX,
+    )
     settled = settle(board.values(), wine)
     assert settled.board[rival.id].rival_of is None
     assert settled.board[old.id].status is Status.SUPERSEDED
@@ -621,7 +654,9 @@ def test_spec_5_a_rival_frozen_by_hand_is_not_archived_by_the_old_one() -> None:
 
 
 def test_spec_6_state_the_surer_one_stands_and_the_new_one_is_its_rival() -> None:
-    old = remembered(say("我要租房", dimension="need", object="租房"), confidence=0.9, confirmations=affirmed("s1"))
+    old = remembered(
+        say("我要租房", dimension="need", object="租房"), confidence=0.9, confirmations=affirmed("s1")
+    )
     settled = settle([old], say("我要买房", dimension="need", object="买房", session="s2", at=NOW + DAY))
     assert settled.new.rival_of == old.id
     assert settled.reasons()[0] == "higher_confidence"

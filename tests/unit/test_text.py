@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_memory.core.text import content_hash, language, main_language, normal, numbers, one_line, overlap, pieces
+from hermes_memory.core.text import (
+    content_hash,
+    language,
+    main_language,
+    normal,
+    numbers,
+    one_line,
+    overlap,
+    pieces,
+)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,6 @@ def test_spec_2_other_words_for_locks_are_accepted_as_input(word: str, lock: Loc
 
 
 @pytest.mark.parametrize("word", ["liquid", 3, None])
-def test_spec_2_no_other_word_is_a_lock(word: object) -> None:
+def test_spec_2_no_other_word_is_a_lock(word: Any) -> None:
     with pytest.raises(ValueError, match="is not a valid Lock"):
         Lock(word)
