@@ -68,22 +68,31 @@ class _Answer:
     def give(self, choice: Choice) -> None:
         """Carry out one choice on what is still there."""
         if choice in {Choice.NEW, Choice.NEITHER} and self.old is not None and self.old.status in LIVE:
-            self._end(self.old, StatusEvent.SUPERSEDE, Op.SUPERSEDED)
+            self._supersede(self.old)
         if self.new is not None and self.new.status in LIVE:
             if choice in {Choice.OLD, Choice.NEITHER}:
-                self._end(self.new, StatusEvent.ARCHIVE, Op.ARCHIVED)
+                self._reject(self.new)
             else:
                 self._accept(self.new, choice)
         if choice in {Choice.OLD, Choice.BOTH} and self.old is not None and self.old.status in LIVE:
             self._affirm(self.old)
 
-    def _end(self, memory: Memory, event: StatusEvent, op: Op) -> None:
+    def _supersede(self, memory: Memory) -> None:
         frozen = memory.lock is Lock.FROZEN
         if frozen:
             memory = self.board.open(memory, f"answer to {self.message_id}", self.message_id)
-        memory = self.board.status(memory, event, op, Reason.VERIFIED, self.message_id)
+        memory = self.board.status(
+            memory, StatusEvent.SUPERSEDE, Op.SUPERSEDED, Reason.VERIFIED, self.message_id
+        )
         if frozen:
             self.board.refreeze(memory, self.message_id)
+
+    def _reject(self, memory: Memory) -> None:
+        """Put a rival aside; one that was frozen by hand may not come back by being said again."""
+        if memory.lock is Lock.FROZEN:
+            self._supersede(memory)
+        else:
+            self.board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.VERIFIED, self.message_id)
 
     def _accept(self, new: Memory, choice: Choice) -> None:
         replaced = self.old if choice is Choice.NEW else None

@@ -36,6 +36,7 @@ from hermes_memory.core.model import (
     Memory,
     Role,
     Scope,
+    Turn,
 )
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import content_hash
@@ -238,7 +239,10 @@ def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decisi
 
 
 def delete(state: UserState, command: Delete, desk: Desk) -> Decision:
-    """Remove one memory and every copy of its words, and answer with a receipt of counts (SPEC §11)."""
+    """Remove one memory and every copy of its words, and answer with a receipt of counts (SPEC §11).
+
+    ``desk.prepared`` are all raw turns that the ledger still keeps: the state holds only the recent ones.
+    """
     draft = Draft(state, desk)
     return draft.decide(_remove(draft, [draft.memory(command.memory_id)]))
 
@@ -258,9 +262,8 @@ def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
         draft.erase(memory.id)
         draft.board.delete(memory, Reason.ERASED)
     _forget_links(draft, ids)
-    draft.rewritten = [
-        _without(turn, quotes) for turn in draft.state.turns.values() if _holds(turn.content, quotes)
-    ]
+    kept: Iterable[Turn] = draft.desk.prepared or draft.state.turns.values()
+    draft.rewritten = [_without(turn, quotes) for turn in kept if _holds(turn.content, quotes)]
     requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
     challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
     draft.change_settings(confirmations=requests, challenges=challenges)
@@ -277,7 +280,7 @@ def _holds(text: str, quotes: Iterable[str]) -> bool:
     return any(quote in text for quote in quotes)
 
 
-def _without(turn: Any, quotes: set[str]) -> Any:
+def _without(turn: Turn, quotes: set[str]) -> Turn:
     content = turn.content
     for quote in sorted(quotes, key=len, reverse=True):
         content = content.replace(quote, "[erased]")

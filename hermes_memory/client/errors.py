@@ -128,5 +128,6 @@ _BUILD: Mapping[str, Callable[[Problem], HermesError]] = {
     errors.LedgerUnavailable.code: _rest(errors.LedgerUnavailable, "the ledger is unavailable: "),
     errors.ExtractionFailed.code: _rest(errors.ExtractionFailed, "extraction failed: "),
     errors.DataInUse.code: _data_in_use,
+    errors.StartupFailed.code: lambda _: errors.StartupFailed("the server"),
     errors.EmbedderMismatch.code: _embedder_mismatch,
 }

