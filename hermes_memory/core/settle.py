@@ -35,6 +35,7 @@ from hermes_memory.core.model import (
     Scope,
     Source,
     Status,
+    Tier,
     Turn,
 )
 from hermes_memory.core.reasons import Reason
@@ -158,7 +159,7 @@ class Settlement:
         self.board.log(Op.REINFORCED, Reason.DUPLICATE, twin, message_id)
         if _rises(twin, entry.scope):
             twin = self.board.put(twin.with_(scope=entry.scope, scene=_scene(entry.scope, entry.turn)))
-        twin = self._confirm(twin, entry)
+        twin = self._confirm(self._freeze_at_once(twin, entry), entry)
         if twin.rival_of:
             self._press(twin, entry, later=later)
         else:
@@ -170,16 +171,14 @@ class Settlement:
         return confirm(self.board, twin, said, self.rules, explicit=False)
 
     def _bring_back(self, twin: Memory, entry: _Entry) -> Memory:
-        """End a review; take what was archived, and is contested by nothing now, back into use."""
+        """End a review; what was archived begins again in the working tier, as far as it reaches now."""
         message_id = entry.evidence.message_id
         if twin.status is Status.ARCHIVED:
             self.vectors[twin.id] = entry.vector
+            scene = _scene(entry.scope, entry.turn)
+            fresh = twin.with_(rival_of=None, scope=entry.scope, scene=scene, tier=Tier.WORKING)
             return self.board.status(
-                twin.with_(rival_of=None),
-                StatusEvent.REACTIVATE,
-                Op.REACTIVATED,
-                Reason.SAID_AGAIN,
-                message_id,
+                fresh, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.SAID_AGAIN, message_id
             )
         if twin.status is Status.REVIEW and twin.lock is not Lock.FROZEN:
             return self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
@@ -299,11 +298,16 @@ class Settlement:
         made = self._make(entry)
         op = Op.ADDED if entry.twin is None else Op.REINFORCED
         self.board.log(op, reason, made, entry.evidence.message_id)
-        freeze_class = self.around.dimensions.freeze_class(made.dimension)
-        if freezes_at_once(entry.candidate, made.scope, freeze_class, self.rules):
-            event = LockEvent.FREEZE_AT_ONCE
-            made = freeze(self.board, made, event, Reason.IMMEDIATE, self.rules, entry.evidence.message_id)
-        return made
+        return self._freeze_at_once(made, entry)
+
+    def _freeze_at_once(self, memory: Memory, entry: _Entry) -> Memory:
+        freeze_class = self.around.dimensions.freeze_class(memory.dimension)
+        if memory.lock is not Lock.PENDING or memory.rival_of:
+            return memory
+        if not freezes_at_once(entry.candidate, memory.scope, freeze_class, self.rules):
+            return memory
+        event, message_id = LockEvent.FREEZE_AT_ONCE, entry.evidence.message_id
+        return freeze(self.board, memory, event, Reason.IMMEDIATE, self.rules, message_id)
 
     def _make(self, entry: _Entry, **changes: object) -> Memory:
         candidate, turn = entry.candidate, entry.turn

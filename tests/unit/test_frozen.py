@@ -368,6 +368,17 @@ def test_spec_5_other_safety_matters_wait_for_confirmation() -> None:
     assert (made.lock, made.safety) == (Lock.PENDING, True)
 
 
+def test_spec_5_an_allergy_that_was_hedged_is_frozen_once_it_is_declared() -> None:
+    hedged = say("我好像对花生过敏", dimension="allergy", object="花生", markers=frozenset({Marker.HEDGED}))
+    first = settle([], hedged, seed="first").new
+    assert (first.lock, first.scope) == (Lock.PENDING, Scope.SESSION)
+    settled = settle(
+        [first], say("我对花生过敏", dimension="allergy", object="花生", session="s2", at=NOW + DAY)
+    )
+    twin = settled.board[first.id]
+    assert (twin.lock, twin.scope, twin.freeze_reason) == (Lock.FROZEN, Scope.USER, "immediate")
+
+
 def test_spec_4_2_an_allergy_waits_when_core_is_full() -> None:
     settled = settle(
         core(1),

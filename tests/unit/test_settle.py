@@ -235,6 +235,22 @@ def test_spec_4_1_8_an_archived_twin_is_reactivated_with_its_clocks_and_its_vect
     assert len(settled.all()) == 1
 
 
+def test_spec_4_1_7_what_was_archived_comes_back_as_far_as_it_is_said_to_reach_now() -> None:
+    """A rival of the frozen 苏州 was archived; "today in 杭州" brings it back for today, not at user scope."""
+    frozen = remembered(city("苏州"), lock=Lock.FROZEN, tier=Tier.CORE)
+    archived = remembered(
+        city("杭州"), status=Status.ARCHIVED, archived_at=NOW, rival_of=frozen.id, tier=Tier.LONGTERM
+    )
+    today = city("杭州", session="s3", at=NOW + DAY, markers=frozenset({Marker.TEMPORARY}))
+    back = settle([frozen, archived], today).board[archived.id]
+    assert (back.status, back.scope, back.rival_of, back.tier) == (
+        Status.ACTIVE,
+        Scope.SESSION,
+        None,
+        Tier.WORKING,
+    )
+
+
 def test_spec_4_1_8_an_active_twin_goes_before_one_in_review_or_archived() -> None:
     archived = remembered(city("苏州"), id="archived", status=Status.ARCHIVED)
     review = remembered(city("苏州"), id="review", status=Status.REVIEW)
@@ -276,6 +292,27 @@ def test_spec_4_1_9_a_repetition_of_an_older_time_leaves_what_it_is_about_where_
     settled = settle([current, today], city("杭州", session="s2", at=NOW + DAY), now=NOW + 10 * DAY)
     assert settled.board[current.id] == current
     assert (settled.board[today.id].scope, len(settled.board[today.id].evidence)) == (Scope.SESSION, 2)
+
+
+def test_spec_5_what_comes_back_confirmed_does_not_freeze_at_once() -> None:
+    """A form of address that was confirmed, archived, and is said again against another one."""
+    name: dict[str, Any] = {"dimension": "form_of_address", "object": "老王"}
+    archived = remembered(
+        say("叫我老王", **name),
+        lock=Lock.CONFIRMED,
+        tier=Tier.LONGTERM,
+        status=Status.ARCHIVED,
+        archived_at=NOW,
+    )
+    other = remembered(
+        say("叫我小王", dimension="form_of_address", object="小王"), lock=Lock.PENDING, tier=Tier.WORKING
+    )
+    settled = settle([archived, other], say("叫我老王", session="s2", at=NOW + DAY, markers=FIX, **name))
+    assert (settled.board[archived.id].lock, settled.board[archived.id].status) == (
+        Lock.CONFIRMED,
+        Status.ACTIVE,
+    )
+    assert settled.board[other.id].status is Status.SUPERSEDED
 
 
 def test_spec_6_an_archived_twin_against_a_safety_memory_is_its_rival() -> None:
