@@ -22,6 +22,7 @@ from serve_app import processes
 log = logging.getLogger(__name__)
 
 REAP_PATIENCE_S = 5.0
+ORPHAN_PATIENCE_S = 0.5  # what it had acknowledged is in the ledger: there is nothing to wait for
 OBJECT_STORE_BYTES = 128 * 1024 * 1024  # answers are small: the least that Ray works well with
 PRESTARTED = 6  # workers that Ray starts at once: controller, proxy, ingress, distiller, two hosts
 
@@ -85,7 +86,7 @@ class Server:
         left = processes.of_data(data, besides=self.run_id)
         if left:
             self.say(f"ending {len(left)} processes that a killed server left behind")
-            processes.reap(left, REAP_PATIENCE_S)
+            processes.reap(left, ORPHAN_PATIENCE_S)
 
     def _start_ray(self, data: Path) -> None:
         self.say("starting Ray")

@@ -143,6 +143,8 @@ class Settlement:
         """Said before. What rises from the archive or to a wider scope passes the conflict gate first."""
         if any(_same_place(piece, entry.evidence) for piece in twin.evidence):
             return
+        if not self._opposes(twin):
+            twin = twin.with_(rival_of=None)
         elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
         if elsewhere:
             entry = replace(entry, scope=_met_again_scope(entry))
@@ -186,10 +188,7 @@ class Settlement:
 
     def _press(self, rival: Memory, entry: _Entry, *, later: bool) -> None:
         """A rival is said again: a correction, or a later session, gives it the old one's place (SPEC §6)."""
-        old = self.board.get(rival.rival_of or "")
-        if old is None or old.status not in {Status.ACTIVE, Status.REVIEW}:
-            self._succeed(rival, old, entry)
-            return
+        old = self.board[rival.rival_of or ""]
         resolution = resolve(self._dispute_with(old, entry))
         if resolution.outcome is Outcome.REPLACE or (resolution.outcome is Outcome.RIVAL and later):
             self._supersede(old, entry, Reason.RIVAL_CONFIRMED)
@@ -198,14 +197,16 @@ class Settlement:
             self._count_contradiction(old, entry.evidence.message_id)
             self._ask(old, rival, resolution.reason)
 
-    def _succeed(self, rival: Memory, old: Memory | None, entry: _Entry) -> None:
+    def _succeed(self, rival: Memory, old: Memory, entry: _Entry) -> None:
         """The rival stands for itself now, and reaches as far as the old one did."""
-        changes: dict[str, object] = {"rival_of": None}
-        if rival.lock is not Lock.FROZEN:
-            changes |= {"scope": old.scope if old else Scope.USER, "scene": old.scene if old else None}
-        heir = self.board.put(rival.with_(**changes))
-        if old is not None:
-            self._hand_on({old.id}, heir, entry.candidate)
+        reach = {} if rival.lock is Lock.FROZEN else {"scope": old.scope, "scene": old.scene}
+        heir = self.board.put(rival.with_(rival_of=None, **reach))
+        self._hand_on({old.id}, heir, entry.candidate)
+
+    def _opposes(self, memory: Memory) -> bool:
+        """Whether it is the rival of something that still stands."""
+        old = self.board.get(memory.rival_of or "")
+        return old is not None and old.status in {Status.ACTIVE, Status.REVIEW}
 
     def _end_rivals_of(self, standing: Memory, entry: _Entry) -> None:
         """The old one is said again: what contradicted it before is archived."""
@@ -220,7 +221,7 @@ class Settlement:
     def _disputed(self, entry: _Entry) -> list[tuple[Memory, Resolution]]:
         found = []
         for memory in self.board:
-            if memory.rival_of or not comparable(entry.candidate, memory, entry.scope, entry.turn):
+            if self._opposes(memory) or not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
             if not contradicts(entry.candidate, memory, self.around.dimensions) or _apart(
                 entry.candidate, memory

@@ -13,9 +13,11 @@ START_AND_TEST_S = 240  # a start takes 20 s on an idle machine, and the test th
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with servers of their own come first, so that never two clusters share the machine for long."""
     for item in items:
         if "tests/cluster/" in item.path.as_posix():
             item.add_marker(pytest.mark.timeout(START_AND_TEST_S))
+    items.sort(key=lambda item: "server" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

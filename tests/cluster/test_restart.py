@@ -11,12 +11,10 @@ import httpx
 
 from tests.cluster.harness import ServerProcess, records, say
 
-READY_LIMIT_S = 40.0
-
 
 def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path / "data")
-    assert server.start() < READY_LIMIT_S
+    server.start()
     with server.client() as http:
         say(http, "ana", "I'm allergic to peanuts.", "s1")
         pending = http.post(
@@ -30,7 +28,7 @@ def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
     _second_server_is_refused(server)
 
     server.kill()  # the driver alone: Ray's processes are orphans for a while
-    assert server.start() < READY_LIMIT_S
+    server.start()
     with server.client() as http:
         job = pending.json()["job_id"]
         _wait_done(http, job)
@@ -43,7 +41,7 @@ def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
         say(http, "ana", "I play the cello.", "s2")
 
     server.kill_group()
-    assert server.start() < READY_LIMIT_S
+    server.start()
     with server.client() as http:
         contents = " ".join(memory["content"] for memory in records(http, "ana"))
         assert "peanuts" in contents

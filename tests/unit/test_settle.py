@@ -555,6 +555,23 @@ def test_spec_6_a_rival_that_only_an_archived_memory_opposes_stands_for_itself()
         assert (settled.board[rival.id].rival_of, settled.board[rival.id].scope) == (None, Scope.USER)
 
 
+def test_spec_4_1_9_a_rival_whose_old_one_went_stands_only_through_the_conflict_gate() -> None:
+    """靠窗 was evicted, its rival 过道 stayed; 前排 came; 过道 again is now a rival of 前排."""
+    old, rival = pair()
+    old = old.with_(status=Status.ARCHIVED, archived_at=NOW)
+    front = settle([old], seat("前排", session="s3", at=NOW + 2 * DAY), seed="front").new
+    settled = settle([old, rival, front], seat("过道", session="s4", at=NOW + 3 * DAY))
+    assert settled.board[rival.id].rival_of == front.id
+    assert settled.board[front.id].status is Status.ACTIVE
+
+
+def test_spec_4_1_9_a_rival_of_what_went_is_contradicted_like_any_other() -> None:
+    old, rival = pair()
+    old = old.with_(status=Status.ARCHIVED, archived_at=NOW)
+    settled = settle([old, rival], seat("前排", session="s3", at=NOW + 2 * DAY, markers=FIX))
+    assert settled.board[rival.id].status is Status.SUPERSEDED
+
+
 def test_spec_6_a_rival_whose_old_one_was_erased_stands_for_itself() -> None:
     _, rival = pair()
     settled = settle([rival], seat("过道", session="s3", at=NOW + 5 * DAY))
