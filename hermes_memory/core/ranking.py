@@ -19,6 +19,8 @@ from hermes_memory.core.model import USER, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import RecallRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
+PARTS = ("relevance", "decay", "lock", "importance", "polarity")
+Factors = tuple[float, float, float, float, float]  # in the order of PARTS
 _CURRENT = frozenset({Status.ACTIVE, Status.REVIEW})
 
 
@@ -99,7 +101,7 @@ def relevance(
     aimed = calibration.aim(query.vector)
     near = calibration.relevance(aimed, shelf.vectors.scores(aimed))
     by_words = shelf.words.scores(query.words)
-    position = {memory_id: row for row, memory_id in enumerate(ids)} if by_words.ids else {}
+    position = shelf.vectors.rows
     covered = np.zeros(len(ids), np.float32)
     for memory_id, share in zip(by_words.ids, by_words.coverage.tolist(), strict=True):
         if memory_id in position:
@@ -127,15 +129,21 @@ def rank(
     reachable = [(memory, value) for memory, value in hits if in_reach(memory, query)]
     rivals = [memory for memory in shelf.memories.values() if memory.rival_of]
     current = current_side([memory for memory, _ in reachable], rivals, shelf.memories, query)
-    ranked = [_score(memory, value, query, rules) for memory, value in reachable if memory.id in current]
-    return _best(ranked, query.top_k)
+    factors = [
+        (memory, _factors(memory, value, query, rules)) for memory, value in reachable if memory.id in current
+    ]
+    return _best(factors, query.top_k)
 
 
-def _best(ranked: list[Ranked], top_k: int) -> list[Ranked]:
+def _best(factors: list[tuple[Memory, Factors]], top_k: int) -> list[Ranked]:
     """The ``top_k`` by score, then the newest, then by id; only what may be among them is put in order."""
-    if 0 < top_k < len(ranked):
-        least = nlargest(top_k, (hit.score for hit in ranked))[-1]
-        ranked = [hit for hit in ranked if hit.score >= least]
+    scores = [prod(parts) for _, parts in factors]
+    least = nlargest(top_k, scores)[-1] if 0 < top_k < len(scores) else 0.0
+    ranked = [
+        Ranked(memory, dict(zip(PARTS, parts, strict=True)))
+        for (memory, parts), score in zip(factors, scores, strict=True)
+        if score >= least
+    ]
     ranked.sort(key=lambda hit: (-hit.score, -hit.memory.stated_at.timestamp(), hit.memory.id))
     return ranked[:top_k]
 
@@ -159,15 +167,13 @@ def _said_near(rival: Memory, query: Query) -> bool:
     return rival.status is Status.ACTIVE and in_reach(rival, query) and (here or rival.scope is Scope.SCENE)
 
 
-def _score(memory: Memory, value: float, query: Query, rules: Rules) -> Ranked:
+def _factors(memory: Memory, value: float, query: Query, rules: Rules) -> Factors:
+    """The factors of a score, in the order of ``PARTS``."""
     recall = rules.recall
-    return Ranked(
-        memory,
-        {
-            "relevance": value,
-            "decay": decay(memory, query.as_of, rules.life),
-            "lock": recall.lock_weights[memory.lock],
-            "importance": memory.importance,
-            "polarity": recall.negative_factor if memory.negative else 1.0,
-        },
+    return (
+        value,
+        decay(memory, query.as_of, rules.life),
+        recall.lock_weights[memory.lock],
+        memory.importance,
+        recall.negative_factor if memory.negative else 1.0,
     )

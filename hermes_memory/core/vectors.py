@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -32,6 +32,11 @@ class VectorTable:
     def ids(self) -> Sequence[str]:
         """The ids in the order of the rows that ``scores`` answers; valid until the next change."""
         return self._ids
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """Id → row in ``ids`` and ``scores``; valid until the next change."""
+        return self._rows
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -25,8 +25,8 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         raise TooLarge("query", f"has more than {limits.max_query_chars} characters")
     started = time.perf_counter()
     vectors = await at.embedder.queries([body.query])
-    words = at.policy.words(body.query)
     embedded = time.perf_counter()
+    words = at.policy.words(body.query)
     wanted = Recall(
         query=body.query,
         vector=vectors[0],
@@ -38,11 +38,12 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         as_of=body.as_of,
         include=frozenset(body.include),
     )
+    asked = time.perf_counter()
     answer = await at.users.ask(key, wanted)
     done = time.perf_counter()
     answer["timings_ms"] |= {
         "embed": _ms(embedded - started),
-        "actor": _ms(done - embedded),
+        "actor": _ms(done - asked),
         "all": _ms(done - started),
     }
     at.metrics.observe("hermes_recall_seconds", done - started)

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -51,6 +52,8 @@ from hermes_memory.errors import HermesError, MemoryFrozen, NotFound, VersionCon
 from hermes_memory.ports.ledger import Commit, GrantKind
 from tests.small_world import DIMENSIONS, Said, affirm, policy, rules, say, vector, words
 from tests.tiny_ledger import Person
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]  # ten thousand lives at night
 
 SESSIONS = ("s1", "s2", "s3", "s4")
 OBJECTS = {
@@ -468,5 +471,5 @@ class Life(RuleBasedStateMachine):
             assert set(record["memory_ids"]) <= set(memories)
 
 
-Life.TestCase.settings = settings(stateful_step_count=40)
+Life.TestCase.settings = settings(stateful_step_count=35)
 TestLife = Life.TestCase
