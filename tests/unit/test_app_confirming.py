@@ -163,6 +163,15 @@ def test_spec_6_other_questions_about_what_was_decided_are_closed() -> None:
     assert person.memory(old.id).status is person.memory(new.id).status is ACTIVE
 
 
+def test_spec_4_2_an_answer_keeps_longterm_under_its_cap() -> None:
+    person, old, new = asked(frozen=False, person=Person(policy(rules(capacity={"longterm": 1}))))
+    answer(person, Choice.BOTH)
+    assert {person.memory(memory.id).lock for memory in (old, new)} == {Lock.CONFIRMED}
+    held = [m for m in person.state.live.values() if m.tier is Tier.LONGTERM]
+    assert len(held) == 1
+    assert [entry.op for entry in person.ledger.audit].count("evicted") == 1
+
+
 def test_spec_11_a_question_about_what_was_erased_is_gone() -> None:
     person, old, _ = asked()
     person.act(Delete(memory_id=old.id))
