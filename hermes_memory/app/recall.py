@@ -13,7 +13,7 @@ from hermes_memory.app.desk import Policy
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
-from hermes_memory.core.model import Category, Layer, Lock, Memory, Status
+from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
 
@@ -68,9 +68,7 @@ def _material(state: UserState, query: Query, hits: list[Ranked], always: list[M
     taken = {memory.id for memory in always}
     found = [hit.memory for hit in hits if hit.memory.id not in taken]
     here = [m for m in _said_here(state, query) if m.id not in taken]
-    frozen = [
-        m for m in state.live.values() if m.lock is Lock.FROZEN and m.id not in taken and in_reach(m, query)
-    ]
+    frozen = [m for m in state.frozen.values() if m.id not in taken and in_reach(m, query)]
     passing = {m.id for m in here if m.category is Category.STATE or m.layer is Layer.CONTEXT}
     return Material(
         always=[*always, *frozen],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from hermes_memory.core.bm25 import WordIndex
-from hermes_memory.core.model import Memory, Status, Turn
+from hermes_memory.core.model import Lock, Memory, Status, Turn
 from hermes_memory.core.ranking import Shelf, always_on
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
@@ -38,6 +38,7 @@ class UserState:
         self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex())
         self.always: dict[str, Memory] = {}
         self.rivals: dict[str, Memory] = {}
+        self.frozen: dict[str, Memory] = {}
         self.sessions: dict[str, Session] = {session.id: session for session in snapshot.sessions}
         self.turns: dict[tuple[str, int], Turn] = {}
         self.jobs: dict[str, Job] = {job.id: job for job in snapshot.jobs}
@@ -125,6 +126,7 @@ class UserState:
         if before is None or before.content != memory.content or memory.id not in self.shelf.words:
             self.shelf.words.put(memory.id, self._words(memory.content))
         _keep(self.always, memory, wanted=always_on(memory))
+        _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
         _keep(self.rivals, memory, wanted=memory.rival_of is not None and memory.status is Status.ACTIVE)
 
     def _unshelve(self, memory_id: str) -> None:
@@ -133,6 +135,7 @@ class UserState:
         self.shelf.words.remove(memory_id)
         self.always.pop(memory_id, None)
         self.rivals.pop(memory_id, None)
+        self.frozen.pop(memory_id, None)
 
     def _remove(self, memory_id: str) -> None:
         self._unshelve(memory_id)

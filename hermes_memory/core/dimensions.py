@@ -66,9 +66,14 @@ class Dimensions:
 
     def __init__(self, entries: Iterable[Dimension]) -> None:
         self._by_key = {entry.key: entry for entry in entries}
-        self._cues = [
-            (cue.casefold(), entry.key) for entry in self for cues in entry.cues.values() for cue in cues
-        ]
+        self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
+        self._cue_parts: list[tuple[str, str]] = []  # Chinese, or several words: stands anywhere in it
+        for entry in self:
+            for cue in (cue.casefold() for cues in entry.cues.values() for cue in cues):
+                if cue.isascii() and " " not in cue:
+                    self._cue_words.setdefault(cue, set()).add(entry.key)
+                else:
+                    self._cue_parts.append((cue, entry.key))
 
     def __iter__(self) -> Iterator[Dimension]:
         return iter(self._by_key.values())
@@ -95,12 +100,10 @@ class Dimensions:
     def called_by(self, query: str) -> set[str]:
         """The dimensions that a query calls for by one of their cue words."""
         folded = query.casefold()
-        words = set(re.findall(r"[^\W_]+", folded))
-        return {
-            key
-            for cue, key in self._cues
-            if (cue in folded if not cue.isascii() or " " in cue else cue in words)
-        }
+        called = {key for cue, key in self._cue_parts if cue in folded}
+        for word in re.findall(r"[^\W_]+", folded):
+            called |= self._cue_words.get(word, set())
+        return called
 
     def avoids(self, key: str) -> bool:
         """Whether the label of a dimension already says that its objects are unwanted."""

@@ -62,6 +62,7 @@ OBJECTS = {
     "event": ("旅行",),
 }  # fmt: skip
 SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3})
+SHORT = 90  # characters of the block: little room beside its head
 LIVE = {Status.ACTIVE, Status.REVIEW}
 NEVER_REFUSED = (Settle, EndSession, EndIdleSessions, Maintain, AnswerConfirmation, Delete)
 
@@ -446,7 +447,7 @@ class Life(RuleBasedStateMachine):
     def the_block_drops_no_restriction_and_exceeds_its_budget_for_nothing_else(self) -> None:
         person = self.person
         session, scene = SESSIONS[self.number % 4], (None, "dining")[self.number % 2]
-        answer = person.recall("我住哪", session_id=session, scene=scene, budget_chars=200)
+        answer = person.recall("我住哪", session_id=session, scene=scene, budget_chars=SHORT)
         query = Query(
             text="",
             vector=vector(""),
@@ -462,7 +463,7 @@ class Life(RuleBasedStateMachine):
             if required and standing and in_reach(memory, query):
                 assert memory.object in answer["context"]
                 assert any(record["id"] == memory.id for record in answer["memories"])
-        assert answer["over_budget"] == (len(answer["context"]) > 200)
+        assert answer["over_budget"] == (len(answer["context"]) > SHORT)
 
     @invariant()
     def what_is_asked_is_open(self) -> None:
