@@ -93,6 +93,7 @@ class Server:
         os.environ[processes.RUN_ID] = self.run_id
         os.environ[processes.DATA_DIR] = str(data)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves a server that shares its machine
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         if os.environ["RAY_AUTH_MODE"] == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # of this run, written nowhere
