@@ -117,8 +117,17 @@ class ServerProcess:
         return found
 
     def host_pids(self) -> list[int]:
-        checks = httpx.get(f"{self.url}/readyz", timeout=30, trust_env=False).json()["checks"]
-        return [host["pid"] for host in checks["hosts"].get("hosts", [])]
+        """The processes of the user hosts; waits while one of them is on its way back."""
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            try:
+                checks = httpx.get(f"{self.url}/readyz", timeout=30, trust_env=False).json()["checks"]
+            except httpx.HTTPError:
+                checks = {}
+            if pids := [host["pid"] for host in checks.get("hosts", {}).get("hosts", [])]:
+                return pids
+            time.sleep(0.2)
+        raise AssertionError("the hosts do not come back")
 
     def client(self, timeout_s: float = 60) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=timeout_s, trust_env=False)
