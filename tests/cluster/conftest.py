@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.harness import ServerProcess
 
-START_AND_TEST_S = 240  # a start takes 20 s on an idle machine, and the test that needs it first pays
+START_AND_TEST_S = 420  # a start takes 20 s on an idle machine, and the test that needs it first pays
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
