@@ -32,39 +32,39 @@ from hermes_memory.wiring import build_embedder, build_ledger, build_policy, bui
 from serve_app.api import create_app
 from serve_app.services import Services
 
-HOST = "bench-floor"
-
 
 class FloorHost:
-    """An actor that answers at once. ``answers`` by user id."""
+    """An actor that answers everybody at once with what it has learnt."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answer: dict[str, Any] = {}
 
-    async def learn(self, user_id: str, answer: dict[str, Any]) -> None:
-        """Remember what to answer for a user."""
-        self._answers[user_id] = answer
+    async def learn(self, answer: dict[str, Any]) -> None:
+        """Remember what to answer."""
+        self._answer = answer
 
     async def ask(self, key: UserKey, query: Ask) -> dict[str, Any]:
         """The recorded answer; the query has travelled as it does to a real host."""
-        del query
-        return self._answers[key.user_id]
+        del key, query
+        return self._answer
 
     async def stop(self) -> None:
         """Nothing to put to sleep."""
 
 
-class OneSeat:
-    """Places every user on the floor's actor."""
+class FloorSeats:
+    """As many actors as the app has hosts, each asked as seldom: a busier one would answer from warmer caches."""
+
+    def __init__(self, floor: str, hosts: int) -> None:
+        self._floor, self._hosts = floor, hosts
 
     def seat_of(self, key: UserKey) -> Seat:
-        """Always the same."""
-        del key
-        return Seat(HOST)
+        """The same one for the same user."""
+        return self.standing()[int(key.hashed, 16) % self._hosts]
 
     def standing(self) -> list[Seat]:
-        """The one."""
-        return [Seat(HOST)]
+        """All of this floor."""
+        return [Seat(f"bench-{self._floor}-{number}") for number in range(self._hosts)]
 
 
 class OneVector:
@@ -85,10 +85,10 @@ class OneVector:
 
 
 class FloorIngress:
-    """The product's HTTP app over the floor's actor; ``embeds`` says whether queries are embedded for real."""
+    """The product's HTTP app over a floor's actors; ``embeds`` says whether queries are embedded for real."""
 
-    def __init__(self, document: dict[str, Any], data: str, embeds: bool) -> None:
-        self._document, self._data, self._embeds = document, data, embeds
+    def __init__(self, document: dict[str, Any], data: str, floor: str, embeds: bool) -> None:
+        self._document, self._data, self._floor, self._embeds = document, data, floor, embeds
         self._settings = settings_of(document)
 
     def __serve_build_asgi_app__(self) -> FastAPI:
@@ -103,7 +103,13 @@ class FloorIngress:
         embedder = build_embedder(settings) if self._embeds else OneVector(info)
         await embedder.queries(["ready"])
         yield Services(
-            users=RayUsers(OneSeat(), self._document, self._data, actors.call_timeout_s, actors.deadline_s),
+            users=RayUsers(
+                FloorSeats(self._floor, actors.hosts),
+                self._document,
+                self._data,
+                actors.call_timeout_s,
+                actors.deadline_s,
+            ),
             ledger=build_ledger(settings, Path(self._data)),  # never opened: no recall asks it
             embedder=embedder,
             policy=dataclasses.replace(build_policy(settings), words=_no_words),
@@ -113,31 +119,36 @@ class FloorIngress:
         )
 
 
-def start_floor(settings: Settings, data: Path, prefixes: Mapping[str, bool]) -> Any:
-    """Start the floor's actor, and an app for each prefix (→ whether it embeds), beside a running server.
+def start_floors(settings: Settings, data: Path, floors: Mapping[str, bool]) -> list[Any]:
+    """Start an app with actors of its own for each floor (name → whether it embeds), under its name as prefix.
 
-    Returns the actor.
+    Returns the actors.
     """
     remote: Any = ray.remote(FloorHost)
-    host = remote.options(
-        name=HOST, namespace=NAMESPACE, lifetime="detached", num_cpus=0, max_concurrency=MAX_CONCURRENCY
-    ).remote()
     ingress: Any = serve.deployment(
         name="FloorIngress",
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(FloorIngress))
-    for prefix, embeds in prefixes.items():
-        bound = ingress.bind(document_of(settings), str(data.resolve()), embeds)
-        serve.run(bound, name=prefix.strip("/"), route_prefix=prefix)
-    return host
+    started = []
+    for floor, embeds in floors.items():
+        started += [
+            remote.options(
+                name=seat.name, namespace=NAMESPACE, lifetime="detached", num_cpus=0,
+                max_concurrency=MAX_CONCURRENCY,
+            ).remote()
+            for seat in FloorSeats(floor, settings.actors.hosts).standing()
+        ]  # fmt: skip
+        bound = ingress.bind(document_of(settings), str(data.resolve()), floor, embeds)
+        serve.run(bound, name=floor, route_prefix=f"/{floor}")
+    return started
 
 
-def teach(host: Any, user_id: str, answer: dict[str, Any]) -> None:
-    """Let the floor answer a user with a recorded answer, less what only the ingress adds to it."""
+def teach(actors: list[Any], answer: dict[str, Any]) -> None:
+    """Let the floors give a recorded answer, less what only the ingress adds to it."""
     recorded = copy.deepcopy(answer)
     recorded["timings_ms"] = {name: recorded["timings_ms"][name] for name in ("rank", "assemble")}
-    ray.get(host.learn.remote(user_id, recorded), timeout=30)
+    ray.get([actor.learn.remote(recorded) for actor in actors], timeout=30)
 
 
 def _no_words(text: str) -> tuple[str, ...]:

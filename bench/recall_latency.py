@@ -1,13 +1,14 @@
 """Recall latency over HTTP beside its floor: the same stack with an actor that answers at once.
 
-One caller asks the real app, the floor and the floor that embeds by turns, in several rounds. Two figures say
-what a recall takes beyond, each the median over the rounds of a difference of medians:
+One caller asks the real app, the floor and the floor that embeds the same query for the same user by turns. Two
+figures say what a recall takes beyond, each the median over all turns:
 
 - beyond floor and embedding: what the caller waited less ``timings_ms.embed`` of the same answer, less the floor;
 - beyond the floor that embeds: what the caller waited less that floor. No sum of parts is assumed here, so it is
   the one held to the limit: a stack that has just embedded is slower at everything else than an idle one.
 
-The embedding is measured alone, in this process, as well. No query is asked twice, so none comes from a cache.
+The embedding is measured alone, in this process, as well. No replica is asked a query twice, so no vector comes
+from a cache.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import cycle
-from statistics import median
+from itertools import tee
+from statistics import median, quantiles
 
 from rich.table import Table
 
@@ -47,7 +48,7 @@ class Plan:
 
 
 QUICK = Plan(users=(10,), memories=(10, 1250), callers=(8,), rounds=2, turns=30, requests=80)
-FLOOR, EMBEDDING_FLOOR = "/floor", "/embedding-floor"
+FLOOR, EMBEDDING_FLOOR = "floor", "embedding_floor"
 BUDGET_SHARE = 0.8  # of the hosts' memory that awake users take up, so that none falls asleep meanwhile
 COLD = 20  # users woken one by one
 
@@ -63,7 +64,7 @@ class Scene:
     floor: dict[int, Spread] = field(default_factory=dict)
     embedding_floor: dict[int, Spread] = field(default_factory=dict)  # one caller only
     stages: dict[str, float] = field(default_factory=dict)
-    beyond: list[float] = field(default_factory=list)  # floor and embedding, a round each
+    beyond: list[float] = field(default_factory=list)  # floor and embedding, turn by turn
     beyond_embedding_floor: list[float] = field(default_factory=list)
 
 
@@ -78,11 +79,11 @@ def run(*, quick: bool, say: Say) -> Report:
         with running(crowds, {}, say) as stack:
             from bench import floor  # imports Ray, which reads its environment then: after the server set it
 
-            prefixes = {FLOOR: False, EMBEDDING_FLOOR: True}
-            host = floor.start_floor(stack.settings, stack.data, prefixes)
+            floors = {FLOOR: False, EMBEDDING_FLOOR: True}
+            actors = floor.start_floors(stack.settings, stack.data, floors)
             for crowd in crowds:
                 say(f"asking {crowd}")
-                floor.teach(host, crowd.name(0), stack.recall(crowd.name(0), next(asked)))
+                floor.teach(actors, stack.recall(crowd.name(0), next(asked)))
                 scenes.append(_measure(stack, crowd, plan, asked))
     return _report(scenes, alone)
 
@@ -107,12 +108,11 @@ async def _embedding_alone(asked: Iterator[str], count: int) -> Spread:
 def _measure(stack: Stack, crowd: Crowd, plan: Plan, asked: Iterator[str]) -> Scene:
     awake, cold = _wake(stack, crowd)
     time.sleep(plan.settle_s)
-    names = cycle(crowd.name(number) for number in range(awake))
-    first = crowd.name(0)
+    same = tee(asked, 3)
     places = {
-        "real": (Call(f"{stack.user(name)}/recall", q) for name, q in zip(names, asked, strict=False)),
-        "floor": (Call(f"{stack.user(first, FLOOR)}/recall", q) for q in asked),
-        "embedding_floor": (Call(f"{stack.user(first, EMBEDDING_FLOOR)}/recall", q) for q in asked),
+        "real": _calls(stack, crowd, awake, same[0]),
+        FLOOR: _calls(stack, crowd, awake, same[1], FLOOR),
+        EMBEDDING_FLOOR: _calls(stack, crowd, awake, same[2], EMBEDDING_FLOOR),
     }
     asyncio.run(in_turn(places, plan.warm_up))
     scene = Scene(crowd, awake, cold)
@@ -122,6 +122,15 @@ def _measure(stack: Stack, crowd: Crowd, plan: Plan, asked: Iterator[str]) -> Sc
             samples, seconds = asyncio.run(flood(places[place], callers, plan.requests))
             getattr(scene, place)[callers] = Spread.of([sample.ms for sample in samples], seconds)
     return scene
+
+
+def _calls(
+    stack: Stack, crowd: Crowd, awake: int, asked: Iterator[str], floor: str | None = None
+) -> Iterator[Call]:
+    """One query after the other, each for the next user."""
+    for number, query in enumerate(asked):
+        name = crowd.name(number % awake)
+        yield Call(f"{stack.user(name, f'/{floor}' if floor else '')}/recall", query)
 
 
 def _wake(stack: Stack, crowd: Crowd) -> tuple[int, Spread]:
@@ -140,19 +149,19 @@ def _wake(stack: Stack, crowd: Crowd) -> tuple[int, Spread]:
 def _one_caller(scene: Scene, places: Mapping[str, Iterator[Call]], plan: Plan) -> None:
     seen: dict[str, list[Sample]] = {place: [] for place in places}
     for _ in range(plan.rounds):
-        now = asyncio.run(in_turn(places, plan.turns))
-        whole = {place: median(sample.ms for sample in samples) for place, samples in now.items()}
-        less_embedding = median(sample.ms - sample.timings_ms["embed"] for sample in now["real"])
-        scene.beyond.append(less_embedding - whole["floor"])
-        scene.beyond_embedding_floor.append(whole["real"] - whole["embedding_floor"])
-        for place, samples in now.items():
+        for place, samples in asyncio.run(in_turn(places, plan.turns)).items():
             seen[place] += samples
+    for ours, bare in zip(seen["real"], seen[FLOOR], strict=True):
+        scene.beyond.append(ours.ms - ours.timings_ms["embed"] - bare.ms)
+    for ours, bare in zip(seen["real"], seen[EMBEDDING_FLOOR], strict=True):
+        scene.beyond_embedding_floor.append(ours.ms - bare.ms)
     for place, samples in seen.items():
         getattr(scene, place)[1] = Spread.of([sample.ms for sample in samples])
     real = seen["real"]
     scene.stages = {stage: median(sample.timings_ms[stage] for sample in real) for stage in STAGES}
     scene.stages |= {
-        "floor_actor": median(sample.timings_ms["actor"] for sample in seen["floor"]),
+        "floor_actor": median(sample.timings_ms["actor"] for sample in seen[FLOOR]),
+        "embedding_floor_actor": median(sample.timings_ms["actor"] for sample in seen[EMBEDDING_FLOOR]),
         "memories": median(sample.memories for sample in real),
         "answer_bytes": median(sample.size_bytes for sample in real),
     }
@@ -196,18 +205,21 @@ def _parts(scenes: list[Scene], alone: Spread) -> Table:
         (
             str(scene.crowd), scene.real[1].p50, scene.stages["embed"], scene.stages["actor"],
             scene.stages["rank"], scene.stages["assemble"], scene.stages["floor_actor"],
+            scene.stages["embedding_floor_actor"],
             *_with_range(scene.beyond), *_with_range(scene.beyond_embedding_floor),
             scene.stages["memories"], scene.stages["answer_bytes"], scene.cold.p50,
         )
         for scene in scenes
     ]  # fmt: skip
     columns = (
-        "users × memories", "whole", "embed", "actor call", "rank", "assemble", "floor's call",
-        "beyond floor, embed", "rounds", "beyond embedding floor", "rounds", "shown", "bytes", "asleep",
+        "users × memories", "whole", "embed", "actor call", "rank", "assemble", "floor's call", "embedding floor's",
+        "beyond floor, embed", "half of all", "beyond embedding floor", "half of all", "shown", "bytes", "asleep",
     )  # fmt: skip
     title = f"One caller, medians in ms (embedding alone, in this process: {alone.p50:.1f})"
     return table(title, columns, rows)
 
 
-def _with_range(rounds: list[float]) -> tuple[float, str]:
-    return median(rounds), f"{min(rounds):.1f}–{max(rounds):.1f}"
+def _with_range(turns: list[float]) -> tuple[float, str]:
+    """The median, and between which values half of the turns lie."""
+    low, middle, high = quantiles(turns, n=4)
+    return middle, f"{low:.1f} to {high:.1f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,8 +50,6 @@ class Stack:
 @contextmanager
 def running(crowds: Sequence[Crowd], overrides: Mapping[str, Any], say: Say) -> Iterator[Stack]:
     """Fill a temporary ledger, serve it on a free port, and leave nothing behind."""
-    # Ray's workers give way to every other program by default; then one busy neighbour is all that is measured.
-    os.environ.setdefault("RAY_worker_niceness", "0")
     settings = load_settings(None, {**overrides, "serve": {"port": 0}})
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         data = Path(folder)

@@ -82,12 +82,15 @@ async def flood(calls: Iterator[Call], callers: int, count: int) -> tuple[list[S
 
 
 async def in_turn(places: Mapping[str, Iterator[Call]], rounds: int) -> dict[str, list[Sample]]:
-    """One caller who asks everywhere by turns, so that all meet the same machine; samples by place."""
+    """One caller who asks everywhere by turns, every other time backwards, so that all meet the same machine.
+
+    Samples by place; those of one turn stand at the same position.
+    """
     samples: dict[str, list[Sample]] = {place: [] for place in places}
     async with http(1) as client:
-        for _ in range(rounds):
-            for place, calls in places.items():
-                samples[place].append(await ask(client, next(calls)))
+        for number in range(rounds):
+            for place in list(places) if number % 2 else reversed(list(places)):
+                samples[place].append(await ask(client, next(places[place])))
     return samples
 
 
