@@ -82,6 +82,8 @@ def _material(state: UserState, query: Query, hits: list[Ranked], always: list[M
 def _disputed(rivals: Iterable[Memory]) -> Iterator[str]:
     """What may be changing; of two sides in a matter of safety both are."""
     for rival in rivals:
+        if rival.status is not Status.ACTIVE:
+            continue
         yield rival.rival_of or rival.id
         if rival.safety:
             yield rival.id

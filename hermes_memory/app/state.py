@@ -35,9 +35,10 @@ class UserState:
         self.settings = snapshot.settings
         self.memories: dict[str, Memory] = {}
         self.live: dict[str, Memory] = {}
-        self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex())
-        self.always: dict[str, Memory] = {}
+        self.slots: dict[str, dict[str, Memory]] = {}
         self.rivals: dict[str, Memory] = {}
+        self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex(), self.slots, self.rivals)
+        self.always: dict[str, Memory] = {}
         self.frozen: dict[str, Memory] = {}
         self.sessions: dict[str, Session] = {session.id: session for session in snapshot.sessions}
         self.turns: dict[tuple[str, int], Turn] = {}
@@ -127,15 +128,25 @@ class UserState:
             self.shelf.words.put(memory.id, self._words(memory.content))
         _keep(self.always, memory, wanted=always_on(memory))
         _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
-        _keep(self.rivals, memory, wanted=memory.rival_of is not None and memory.status is Status.ACTIVE)
+        _keep(self.rivals, memory, wanted=memory.rival_of is not None)
+        if before is not None and before.dimension != memory.dimension:
+            self._leave_slot(before)
+        self.slots.setdefault(memory.dimension, {})[memory.id] = memory
 
     def _unshelve(self, memory_id: str) -> None:
-        self.live.pop(memory_id, None)
+        if (memory := self.live.pop(memory_id, None)) is not None:
+            self._leave_slot(memory)
         self.shelf.vectors.remove(memory_id)
         self.shelf.words.remove(memory_id)
         self.always.pop(memory_id, None)
         self.rivals.pop(memory_id, None)
         self.frozen.pop(memory_id, None)
+
+    def _leave_slot(self, memory: Memory) -> None:
+        slot = self.slots.get(memory.dimension, {})
+        slot.pop(memory.id, None)
+        if not slot:
+            self.slots.pop(memory.dimension, None)
 
     def _remove(self, memory_id: str) -> None:
         self._unshelve(memory_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
 
@@ -123,11 +123,14 @@ class WordIndex:
         coverage = np.minimum(covered[found] / np.float32(whole or 1), np.float32(1))
         return WordScores([self._ids[row] for row in found.tolist()], bm25[found], coverage)
 
-    def coverage(self, words: Sequence[str], document_words: Sequence[str]) -> float:
-        """The same coverage for one text that need not be in the index."""
-        wanted, held = dict.fromkeys(words), set(document_words)
-        whole = sum(self._weight(word) for word in wanted)
-        return sum(self._weight(word) for word in wanted if word in held) / whole if whole else 0.0
+    def coverages(self, words: Sequence[str], document_ids: Iterable[str]) -> list[float]:
+        """The coverage of these documents alone; 0 for one that is not there. Quicker than ``scores`` for few."""
+        weights = {word: self._weight(word) for word in dict.fromkeys(words)}
+        whole = sum(weights.values()) or 1.0
+        return [
+            sum(weight for word, weight in weights.items() if word in held) / whole
+            for held in (self._words.get(document_id, ()) for document_id in document_ids)
+        ]
 
     def _idf(self, holding: int) -> float:
         return log(1 + (len(self._rows) - holding + 0.5) / (holding + 0.5))

@@ -67,13 +67,13 @@ class Dimensions:
     def __init__(self, entries: Iterable[Dimension]) -> None:
         self._by_key = {entry.key: entry for entry in entries}
         self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
-        self._cue_parts: list[tuple[str, str]] = []  # Chinese, or several words: stands anywhere in it
+        self._cue_parts: dict[str, list[tuple[str, str]]] = {}  # others: anywhere in it; by first letter
         for entry in self:
             for cue in (cue.casefold() for cues in entry.cues.values() for cue in cues):
                 if cue.isascii() and " " not in cue:
                     self._cue_words.setdefault(cue, set()).add(entry.key)
                 else:
-                    self._cue_parts.append((cue, entry.key))
+                    self._cue_parts.setdefault(cue[0], []).append((cue, entry.key))
 
     def __iter__(self) -> Iterator[Dimension]:
         return iter(self._by_key.values())
@@ -100,7 +100,12 @@ class Dimensions:
     def called_by(self, query: str) -> set[str]:
         """The dimensions that a query calls for by one of their cue words."""
         folded = query.casefold()
-        called = {key for cue, key in self._cue_parts if cue in folded}
+        called = {
+            key
+            for start in range(len(folded))
+            for cue, key in self._cue_parts.get(folded[start], ())
+            if folded.startswith(cue, start)
+        }
         for word in re.findall(r"[^\W_]+", folded):
             called |= self._cue_words.get(word, set())
         return called

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
@@ -52,11 +52,16 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A user's live memories with what makes them findable."""
+    """A user's live memories by id, with what makes them findable.
+
+    ``slots`` holds them by dimension, ``rivals`` those that stand against another one.
+    """
 
     memories: Mapping[str, Memory]
     vectors: VectorTable
     words: WordIndex
+    slots: Mapping[str, Mapping[str, Memory]]
+    rivals: Mapping[str, Memory]
 
 
 def in_reach(memory: Memory, query: Query) -> bool:
@@ -100,52 +105,45 @@ def relevance(
         return {}
     aimed = calibration.aim(query.vector)
     near = calibration.relevance(aimed, shelf.vectors.scores(aimed))
-    by_words = shelf.words.scores(query.words)
-    position = shelf.vectors.rows
-    covered = np.zeros(len(ids), np.float32)
-    for memory_id, share in zip(by_words.ids, by_words.coverage.tolist(), strict=True):
-        if memory_id in position:
-            covered[position[memory_id]] = share
-    joined = 1 - (1 - near) * (1 - rules.lexical_weight * covered)
-    found = {ids[row]: float(joined[row]) for row in np.flatnonzero(joined >= rules.threshold).tolist()}
-    called = dimensions.called_by(query.text)
-    if called:
-        for memory in shelf.memories.values():
-            if memory.dimension in called:
-                found[memory.id] = max(found.get(memory.id, 0.0), rules.slot_relevance)
+    # Where meaning is this far off, not even all of the words would reach the threshold.
+    least = 1 - (1 - rules.threshold) / (1 - rules.lexical_weight) if rules.lexical_weight < 1 else 0.0
+    rows = np.flatnonzero(near >= least).tolist()
+    held = [ids[row] for row in rows]
+    covered = shelf.words.coverages(query.words, held)
+    joined = 1 - (1 - near[rows]) * (1 - rules.lexical_weight * np.asarray(covered))
+    found = {
+        memory_id: value
+        for memory_id, value in zip(held, joined.tolist(), strict=True)
+        if value >= rules.threshold
+    }
+    for dimension in dimensions.called_by(query.text):
+        for memory_id in shelf.slots.get(dimension, ()):
+            found[memory_id] = max(found.get(memory_id, 0.0), rules.slot_relevance)
     return found
 
 
 def rank(
     shelf: Shelf, query: Query, calibration: Calibration, rules: Rules, dimensions: Dimensions
 ) -> list[Ranked]:
-    """The hits in reach, best first, at most ``top_k``; only the current side of a contradiction."""
+    """The hits in reach, best first, at most ``top_k``; only the current side of a contradiction.
+
+    Equal scores put the newest words first, then go by id.
+    """
     found = relevance(shelf, query, calibration, rules.recall, dimensions)
-    hits = [
-        (shelf.memories[memory_id], value)
-        for memory_id, value in found.items()
-        if memory_id in shelf.memories
+    silenced = _silenced(shelf.rivals.values(), shelf.memories, query)
+    hits: list[tuple[float, Memory, Factors]] = []
+    for memory_id, value in found.items():
+        memory = shelf.memories.get(memory_id)
+        if memory is not None and in_reach(memory, query) and _speaks(memory, silenced):
+            factors = _factors(memory, value, query, rules)
+            hits.append((prod(factors), memory, factors))
+    if len(hits) > query.top_k:  # only what may be among the best is put in order
+        least = nlargest(query.top_k, (score for score, _, _ in hits))[-1]
+        hits = [hit for hit in hits if hit[0] >= least]
+    hits.sort(key=lambda hit: (-hit[0], -hit[1].stated_at.timestamp(), hit[1].id))
+    return [
+        Ranked(memory, dict(zip(PARTS, factors, strict=True))) for _, memory, factors in hits[: query.top_k]
     ]
-    reachable = [(memory, value) for memory, value in hits if in_reach(memory, query)]
-    rivals = [memory for memory in shelf.memories.values() if memory.rival_of]
-    current = current_side([memory for memory, _ in reachable], rivals, shelf.memories, query)
-    factors = [
-        (memory, _factors(memory, value, query, rules)) for memory, value in reachable if memory.id in current
-    ]
-    return _best(factors, query.top_k)
-
-
-def _best(factors: list[tuple[Memory, Factors]], top_k: int) -> list[Ranked]:
-    """The ``top_k`` by score, then the newest, then by id; only what may be among them is put in order."""
-    scores = [prod(parts) for _, parts in factors]
-    least = nlargest(top_k, scores)[-1] if 0 < top_k < len(scores) else 0.0
-    ranked = [
-        Ranked(memory, dict(zip(PARTS, parts, strict=True)))
-        for (memory, parts), score in zip(factors, scores, strict=True)
-        if score >= least
-    ]
-    ranked.sort(key=lambda hit: (-hit.score, -hit.memory.stated_at.timestamp(), hit.memory.id))
-    return ranked[:top_k]
 
 
 def current_side(
@@ -155,11 +153,18 @@ def current_side(
 
     What is about safety is never silenced, nor is a frozen memory (SPEC §6).
     """
+    silenced = _silenced(rivals, live, query)
+    return {memory.id for memory in wanted if _speaks(memory, silenced)}
+
+
+def _silenced(rivals: Iterable[Memory], live: Mapping[str, Memory], query: Query) -> set[str | None]:
     opposed = [rival for rival in rivals if rival.rival_of in live]
     speaking = {rival.id for rival in opposed if _said_near(rival, query)}
-    silenced = {rival.rival_of for rival in opposed if rival.id in speaking}
-    silenced |= {rival.id for rival in opposed if rival.id not in speaking}
-    return {m.id for m in wanted if m.id not in silenced or m.safety or m.lock is Lock.FROZEN}
+    return {rival.rival_of if rival.id in speaking else rival.id for rival in opposed}
+
+
+def _speaks(memory: Memory, silenced: Container[str | None]) -> bool:
+    return memory.id not in silenced or memory.safety or memory.lock is Lock.FROZEN
 
 
 def _said_near(rival: Memory, query: Query) -> bool:

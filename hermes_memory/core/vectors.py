@@ -9,6 +9,9 @@ import numpy as np
 from hermes_memory.core.top import Scores, best
 from hermes_memory.errors import InvalidInput
 
+HUGE_PAGE = 2 << 20  # bytes
+ADVISED = 4 << 20  # NumPy asks for huge pages from this many bytes on
+
 
 class VectorTable:
     """Unit vectors by id, in one growing float32 matrix. Not thread-safe.
@@ -19,7 +22,7 @@ class VectorTable:
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
-        self._matrix: Scores = np.zeros((16, dimension), np.float32)
+        self._matrix: Scores = _room(16, dimension)
         self._ids: list[str] = []
         self._rows: dict[str, int] = {}
 
@@ -61,7 +64,9 @@ class VectorTable:
             row = self._rows[vector_id] = len(self._ids)
             self._ids.append(vector_id)
             if row == len(self._matrix):
-                self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+                grown = _room(2 * row, self._dimension)
+                grown[:row] = self._matrix
+                self._matrix = grown
         self._matrix[row] = vector
 
     def remove(self, vector_id: str) -> None:
@@ -91,3 +96,17 @@ class VectorTable:
             raise InvalidInput("vector", f"must have {self._dimension} dimensions")
         if not np.isfinite(vector).all():
             raise InvalidInput("vector", "must hold finite numbers only")
+
+
+def _room(rows: int, dimension: int) -> Scores:
+    """Zeros of shape (rows, dimension); from a huge page's size on, they start where one does.
+
+    A table is read from end to end, mostly after something else has had the processor's caches. With small pages
+    that takes twice as long. Only what is written takes up memory.
+    """
+    size = rows * dimension
+    if size * 4 < HUGE_PAGE:
+        return np.zeros((rows, dimension), np.float32)
+    spare = np.zeros(max(size * 4 + HUGE_PAGE, ADVISED) // 4, np.float32)
+    start = -spare.ctypes.data % HUGE_PAGE // 4
+    return spare[start : start + size].reshape(rows, dimension)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -24,9 +25,11 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
     if len(body.query) > limits.max_query_chars:
         raise TooLarge("query", f"has more than {limits.max_query_chars} characters")
     started = time.perf_counter()
-    vectors = await at.embedder.queries([body.query])
-    embedded = time.perf_counter()
+    embedding = asyncio.create_task(at.embedder.queries([body.query]))
+    await asyncio.sleep(0)  # the model begins, on its own thread; the words are cut meanwhile
     words = at.policy.words(body.query)
+    vectors = await embedding
+    embedded = time.perf_counter()
     wanted = Recall(
         query=body.query,
         vector=vectors[0],

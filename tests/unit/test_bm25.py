@@ -61,9 +61,11 @@ def test_coverage_is_bounded_and_agrees(steps: list[tuple[str, list[str] | None]
     found = index.scores(query)
     for name, coverage in zip(found.ids, found.coverage.tolist(), strict=True):
         assert 0 < coverage <= 1
-        assert coverage == pytest.approx(index.coverage(query, documents[name]), abs=1e-5)
+        assert [coverage] == pytest.approx(index.coverages(query, [name]), abs=1e-5)
         if set(query) <= set(documents[name]):
             assert coverage == pytest.approx(1)
+    others = [name for name in (*documents, "never there") if name not in found.ids]
+    assert index.coverages(query, others) == [0.0] * len(others)
 
 
 def test_a_bad_best_hit_stays_low() -> None:
@@ -83,8 +85,8 @@ def test_coverage_does_not_depend_on_other_hits() -> None:
     crowd.put("a", ["tea", "milk"])
     crowd.put("b", ["sugar", "lemon", "water"])
     query = ["tea", "lemon"]
-    before = alone.coverage(query, ["tea", "milk"])
-    assert crowd.coverage(query, ["tea", "milk"]) == pytest.approx(before, abs=0.02)
+    before = alone.coverages(query, ["a"])
+    assert crowd.coverages(query, ["a"]) == pytest.approx(before, abs=0.02)
 
 
 def test_replaced_and_removed_documents_leave_no_words() -> None:

@@ -59,7 +59,15 @@ def a_shelf(*held: tuple[Memory, float]) -> Shelf:
     for memory, cosine in held:
         table.put(memory.id, unit(cosine))
         index.put(memory.id, words(memory.content))
-    return Shelf({memory.id: memory for memory, _ in held}, table, index)
+    return shelf_of({memory.id: memory for memory, _ in held}, table, index)
+
+
+def shelf_of(memories: dict[str, Memory], table: VectorTable, index: WordIndex) -> Shelf:
+    slots: dict[str, dict[str, Memory]] = {}
+    for memory in memories.values():
+        slots.setdefault(memory.dimension, {})[memory.id] = memory
+    rivals = {memory.id: memory for memory in memories.values() if memory.rival_of}
+    return Shelf(memories, table, index, slots, rivals)
 
 
 def ranked(shelf: Shelf, query: Query | None = None) -> list[Ranked]:
@@ -104,6 +112,16 @@ def test_spec_7_2_best_first_then_the_newest_words_then_the_id() -> None:
         (a_memory(id="best"), 0.99), (a_memory(id="sure", lock=Lock.CONFIRMED), 0.9),
     )  # fmt: skip
     assert ids(shelf) == ["sure", "best", "new", "a", "b"]
+
+
+def test_spec_7_2_what_decayed_gives_way_and_the_order_is_by_the_whole_score() -> None:
+    faded = a_memory(id="faded", category=Category.EVENT, layer=None)
+    shelf = a_shelf((faded, 0.99), *((a_memory(id=str(n)), 0.8 + n / 100) for n in range(5)))
+    late = a_query(as_of=NOW + 90 * DAY, top_k=3)
+    assert ids(shelf, late) == ["4", "3", "2"]
+    everything = ranked(shelf, a_query(as_of=NOW + 90 * DAY, top_k=100))
+    assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
+    assert everything[-1].memory is faded
 
 
 def test_spec_7_2_at_most_k() -> None:
@@ -168,7 +186,7 @@ def test_a_memory_whose_vector_is_missing_is_passed_over() -> None:
 
 def test_a_vector_whose_memory_is_gone_is_passed_over() -> None:
     shelf = a_shelf((a_memory(), 0.9))
-    assert ids(Shelf({}, shelf.vectors, shelf.words)) == []
+    assert ids(shelf_of({}, shelf.vectors, shelf.words)) == []
 
 
 # reach
