@@ -13,7 +13,7 @@ from hermes_memory.core.model import Evidence, Memory, Turn
 from hermes_memory.core.profile import Slot
 from hermes_memory.ports.ledger import AuditEntry, Job, Session
 
-_MEMORY, _EVIDENCE, _TURN = TypeAdapter(Memory), TypeAdapter(Evidence), TypeAdapter(Turn)
+_MEMORY, _TURN = TypeAdapter(Memory), TypeAdapter(Turn)
 _REQUEST, _SLOT = TypeAdapter(ConfirmationRequest), TypeAdapter(Slot)
 _AUDIT, _JOB, _SESSION = TypeAdapter(AuditEntry), TypeAdapter(Job), TypeAdapter(Session)
 
@@ -26,10 +26,12 @@ def memory_record(memory: Memory) -> dict[str, Any]:
 
 def evidence_record(evidence: Evidence) -> dict[str, Any]:
     """What recall shows of a piece of evidence."""
-    record = _EVIDENCE.dump_python(
-        evidence, mode="json", include={"session_id", "message_id", "quote", "created_at"}
-    )
-    return dict(record)
+    return {
+        "session_id": evidence.session_id,
+        "message_id": evidence.message_id,
+        "quote": evidence.quote,
+        "created_at": evidence.created_at.isoformat().replace("+00:00", "Z"),
+    }
 
 
 def turn_record(turn: Turn) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from hermes_memory.core.vectors import VectorTable
 
 PARTS = ("relevance", "decay", "lock", "importance", "polarity")
 Factors = tuple[float, float, float, float, float]  # in the order of PARTS
-_CURRENT = frozenset({Status.ACTIVE, Status.REVIEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,8 @@ class Shelf:
 
 def in_reach(memory: Memory, query: Query) -> bool:
     """Whether a memory may be seen from where the query is asked: current, said by then, and within scope."""
-    if memory.status not in _CURRENT or memory.created_at > query.as_of:
+    status = memory.status
+    if not (status is Status.ACTIVE or status is Status.REVIEW) or memory.created_at > query.as_of:
         return False
     if memory.valid_to is not None and memory.valid_to <= query.as_of and memory.layer is not None:
         return False
