@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
+from hermes_memory.adapters.answer_file import load_answers
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
 from hermes_memory.adapters.detectors import SecretDetector
@@ -73,6 +74,7 @@ def build_policy(settings: Settings) -> Policy:
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
         mask=lambda text: mask(text, detector.find(text)),
+        answers=load_answers(_configs("words") / "answers.toml"),
     )
 
 

@@ -174,6 +174,13 @@ class Maintain(Command):
     now: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BringBack(Command):
+    """Recall found these in the archive: they are active again (SPEC §4.3)."""
+
+    memory_ids: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Base of all queries."""

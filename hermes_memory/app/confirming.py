@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hermes_memory.app.commands import AnswerConfirmation
@@ -11,14 +12,15 @@ from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.confirmation import Choice, ConfirmationRequest, RequestStatus
 from hermes_memory.core.frozen import confirm, freeze
-from hermes_memory.core.life import keep_caps
-from hermes_memory.core.model import Affirmed, Lock, Memory, Status
+from hermes_memory.core.model import Affirmed, Lock, Memory, Role, Status, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
+from hermes_memory.core.text import normal
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 from hermes_memory.errors import NotFound
 
 LIVE = {Status.ACTIVE, Status.REVIEW}
+PANEL = "panel"  # the session of what is answered by hand
 
 
 def answer_confirmation(state: UserState, command: AnswerConfirmation, desk: Desk) -> Decision:
@@ -28,15 +30,72 @@ def answer_confirmation(state: UserState, command: AnswerConfirmation, desk: Des
     if request is None or not request.open_at(desk.now):
         raise NotFound("open confirmation request")
     draft = Draft(state, desk)
-    answer = _Answer(draft.board, request, desk.policy.rules)
-    answer.give(command.choice)
-    keep_caps(draft.board, desk.policy.rules)
+    said = Affirmed(session_id=PANEL, message_id=request.id, at=desk.now)
+    _Answer(draft.board, request, desk.policy.rules, said).give(command.choice)
+    draft.tidy()
     answered = request.with_(status=RequestStatus.ANSWERED, answer=command.choice)
     draft.change_settings(
         confirmations={**state.settings.confirmations, request.id: request_record(answered)}
     )
     close_questions(draft)
     return draft.decide({"confirmation": request_record(answered), "changes": draft.records()})
+
+
+def answer_from_words(draft: Draft, turns: Iterable[Turn], restated: Iterable[tuple[str, Turn]]) -> None:
+    """An open question is settled by what the user says after it was put to them (SPEC §5, §6).
+
+    They name a choice ("the second one"), or say or affirm one side plainly. The words of the turn in which the
+    question arose never answer it, nor does a bare "yes".
+    """
+    for request in _open_requests(draft):
+        chosen = _choice_in_words(request, draft, turns) or _side_taken(request, restated)
+        if chosen is None:
+            continue
+        choice, turn = chosen
+        said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
+        _Answer(draft.board, request, draft.desk.policy.rules, said).give(choice)
+        answered = request_record(request.with_(status=RequestStatus.ANSWERED, answer=choice))
+        draft.change_settings(confirmations={**draft.current_settings().confirmations, request.id: answered})
+
+
+def _choice_in_words(
+    request: ConfirmationRequest, draft: Draft, turns: Iterable[Turn]
+) -> tuple[Choice, Turn] | None:
+    """What the first user turn after the question names, if it names nothing else."""
+    later = [t for t in turns if t.role is Role.USER and request.answers(t.session_id, t.received_at)]
+    if not later or _spoke_before(request, draft, later[0]):
+        return None
+    choice = draft.desk.policy.answers.get(normal(later[0].content))
+    return None if choice is None else (choice, later[0])
+
+
+def _spoke_before(request: ConfirmationRequest, draft: Draft, turn: Turn) -> bool:
+    """Whether the user said something between the question and this turn: then it answers something else."""
+    return any(
+        other.role is Role.USER
+        and other.index < turn.index
+        and request.answers(other.session_id, other.received_at)
+        for other in draft.state.turns.values()
+        if other.session_id == turn.session_id
+    )
+
+
+def _side_taken(
+    request: ConfirmationRequest, restated: Iterable[tuple[str, Turn]]
+) -> tuple[Choice, Turn] | None:
+    sides = dict(zip(request.memory_ids, (Choice.OLD, Choice.NEW), strict=True))
+    taken = [
+        (sides[memory_id], turn)
+        for memory_id, turn in restated
+        if memory_id in sides and request.answers(turn.session_id, turn.received_at)
+    ]
+    return taken[-1] if len({choice for choice, _ in taken}) == 1 else None
+
+
+def _open_requests(draft: Draft) -> list[ConfirmationRequest]:
+    known = draft.current_settings().confirmations
+    requests = [request_of(record) for record in known.values() if record["status"] == RequestStatus.OPEN]
+    return [request for request in requests if request.open_at(draft.desk.now)]
 
 
 def close_questions(draft: Draft) -> int:
@@ -60,9 +119,9 @@ def _waits(request: ConfirmationRequest, draft: Draft) -> bool:
 class _Answer:
     """Moves the two memories of a request; only these two (SPEC §6)."""
 
-    def __init__(self, board: Board, request: ConfirmationRequest, rules: Rules) -> None:
-        self.board, self.rules = board, rules
-        self.message_id = request.id
+    def __init__(self, board: Board, request: ConfirmationRequest, rules: Rules, said: Affirmed) -> None:
+        self.board, self.rules, self.said = board, rules, said
+        self.message_id = said.message_id
         self.old, self.new = (board.get(i) for i in request.memory_ids)
 
     def give(self, choice: Choice) -> None:
@@ -104,6 +163,5 @@ class _Answer:
             freeze(self.board, new, LockEvent.FREEZE_BY_HAND, Reason.VERIFIED, self.rules, self.message_id)
 
     def _affirm(self, memory: Memory) -> Memory:
-        said = Affirmed(session_id="panel", message_id=self.message_id, at=self.board.now)
         self.board.log(Op.REINFORCED, Reason.VERIFIED, memory, self.message_id)
-        return confirm(self.board, memory, said, self.rules, explicit=True)
+        return confirm(self.board, memory, self.said, self.rules, explicit=True)

@@ -11,7 +11,10 @@ from hermes_memory.app.records import change_record
 from hermes_memory.app.state import LIVE, UserState, Words
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
+from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.life import keep_caps
+from hermes_memory.core.merging import mend
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.core.rules import Rules
 from hermes_memory.errors import HermesError, NotFound
@@ -28,6 +31,7 @@ class Policy:
     calibration: Calibration
     words: Words
     mask: Callable[[str], str]
+    answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,17 @@ class Draft:
     def erase(self, memory_id: str) -> None:
         """Grant the physical removal of a memory; ``board.delete`` takes it out."""
         self.erased.add(memory_id)
+
+    def tidy(self) -> None:
+        """Mend merged records whose parts have changed, and bring the tiers back under their caps (SPEC §4.2)."""
+        vectors, dissolved = mend(self.board, self._vector_of)
+        self.vectors |= vectors
+        self.erased |= dissolved
+        rules, seed = self.desk.policy.rules, self.desk.operation_id
+        self.vectors |= keep_caps(self.board, rules, seed, self._vector_of)
+
+    def _vector_of(self, memory_id: str) -> Vector | None:
+        return self.vectors.get(memory_id) if memory_id in self.vectors else self.state.vector(memory_id)
 
     def decide(self, result: Any = None, error: HermesError | None = None) -> Decision:
         """The finished commit with its answer."""

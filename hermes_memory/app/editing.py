@@ -24,13 +24,14 @@ from hermes_memory.core.board import Op
 from hermes_memory.core.candidate import Candidate
 from hermes_memory.core.frozen import confirm, freeze
 from hermes_memory.core.ids import digest
-from hermes_memory.core.life import keep_caps
+from hermes_memory.core.merging import parts_of
 from hermes_memory.core.model import (
     MAX_CONTENT_CHARS,
     Affirmed,
     Category,
     Evidence,
     EvidenceKind,
+    Granularity,
     Intent,
     Lock,
     Memory,
@@ -66,6 +67,8 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     """Change a memory by hand. The edit becomes evidence; a frozen one needs a token, used once (SPEC §5)."""
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
+    if memory.granularity is Granularity.SPAN:
+        raise InvalidInput("memory", "is merged from others; change one of its parts")
     frozen = memory.lock is Lock.FROZEN
     why = _spend_token(draft, memory, command.unfreeze_token) if frozen else ""
     if command.expected_version is None:
@@ -85,7 +88,8 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     draft.board.log(Op.EDITED, Reason.EDITED, memory, message_id)
     if frozen:
         memory = draft.board.refreeze(memory, message_id)
-    return draft.decide(memory_record(memory))
+    draft.tidy()
+    return draft.decide(memory_record(draft.board[memory.id]))
 
 
 def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory:
@@ -222,7 +226,7 @@ def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Deci
     after = confirm(draft.board, memory, said, desk.policy.rules, explicit=True)
     if after == memory:
         return Decision(None, memory_record(memory))
-    keep_caps(draft.board, desk.policy.rules)
+    draft.tidy()
     return draft.decide(memory_record(draft.board[memory.id]))
 
 
@@ -230,7 +234,7 @@ def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decisi
     """Freeze by hand, if the core tier has room."""
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
-    if memory.status not in LIVE:
+    if memory.status not in LIVE or memory.granularity is Granularity.SPAN:
         raise Illegal(memory.status, LockEvent.FREEZE_BY_HAND)
     after = freeze(draft.board, memory, LockEvent.FREEZE_BY_HAND, Reason.BY_HAND, desk.policy.rules, None)
     if after.lock is not Lock.FROZEN:
@@ -256,18 +260,21 @@ def erase_kind(state: UserState, command: EraseKind, desk: Desk) -> Decision:
 
 
 def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
+    doomed = [*doomed, *(part for memory in doomed for part in parts_of(draft.board, memory))]
+    doomed = list({memory.id: memory for memory in doomed}.values())
     ids = {memory.id for memory in doomed}
     quotes = {piece.quote for memory in doomed for piece in memory.evidence}
     for memory in doomed:
         draft.erase(memory.id)
         draft.board.delete(memory, Reason.ERASED)
     _forget_links(draft, ids)
+    draft.tidy()
     kept: Iterable[Turn] = draft.desk.prepared or draft.state.turns.values()
     draft.rewritten = [_without(turn, quotes) for turn in kept if _holds(turn.content, quotes)]
     requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
     challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
     draft.change_settings(confirmations=requests, challenges=challenges)
-    return _receipt(len(ids), sum(1 for i in ids if i in draft.state.shelf.vectors), len(draft.rewritten))
+    return _receipt(len(ids), sum(1 for i in ids if draft.state.vector(i) is not None), len(draft.rewritten))
 
 
 def _forget_links(draft: Draft, ids: set[str]) -> None:

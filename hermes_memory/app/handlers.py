@@ -24,6 +24,7 @@ HANDLERS: Handlers = {
     commands.SetConsent: maintaining.set_consent,
     commands.EraseKind: editing.erase_kind,
     commands.Maintain: maintaining.maintain,
+    commands.BringBack: maintaining.reactivate,
 }
 
 

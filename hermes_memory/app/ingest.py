@@ -11,7 +11,7 @@ from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import request_of, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.ids import digest
-from hermes_memory.core.life import end_session, keep_caps
+from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules
@@ -151,7 +151,7 @@ def end(state: UserState, command: EndSession, desk: Desk) -> Decision:
         return Decision(None, {"session_id": command.session_id, "ended": True})
     draft = Draft(state, desk)
     _close(draft, command.session_id)
-    keep_caps(draft.board, desk.policy.rules)
+    draft.tidy()
     return draft.decide({"session_id": command.session_id, "ended": True})
 
 
@@ -166,7 +166,7 @@ def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
     for session_id in idle:
         if session_id not in waiting:
             _close(draft, session_id)
-    keep_caps(draft.board, desk.policy.rules)
+    draft.tidy()
     return (
         draft.decide({"ended": sorted(draft.sessions)}) if draft.sessions else Decision(None, {"ended": []})
     )
@@ -189,6 +189,6 @@ def mark_asked(state: UserState, command: MarkAsked, desk: Desk) -> Decision:
         draft.sessions[command.session_id] = replace(draft.session(command.session_id), asked=True)
     record = state.settings.confirmations.get(command.request_id)
     if record is not None:
-        asked = request_of(record).with_(asked_in=command.session_id)
+        asked = request_of(record).with_(asked_in=command.session_id, asked_at=desk.now)
         draft.change_settings(confirmations={**state.settings.confirmations, asked.id: request_record(asked)})
     return draft.decide() if draft.sessions or draft.settings else Decision(None, None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hermes_memory.app.commands import Maintain, SetConsent, SetPaused
+from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPaused
 from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Board
-from hermes_memory.core.life import age, keep_caps
+from hermes_memory.core.life import age, bring_back
 from hermes_memory.core.reasons import Reason
 from hermes_memory.ports.ledger import Job, JobStatus
 
@@ -20,10 +20,20 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
     draft = Draft(state, desk)
     draft.board = Board(state.memories, command.now)
     age(draft.board, desk.policy.rules.life)
-    keep_caps(draft.board, desk.policy.rules)
+    draft.tidy()
     expired = close_questions(draft)
     result = {"changes": draft.records(), "expired_requests": expired}
     return draft.decide(result) if draft.board.changes or expired else Decision(None, result)
+
+
+def reactivate(state: UserState, command: BringBack, desk: Desk) -> Decision:
+    """What recall found in the archive is active again; what left it meanwhile stays as it is."""
+    draft = Draft(state, desk)
+    bring_back(draft.board, command.memory_ids)
+    if not draft.board.changes:
+        return Decision(None, None)
+    draft.tidy()
+    return draft.decide(None)
 
 
 def set_paused(state: UserState, command: SetPaused, desk: Desk) -> Decision:

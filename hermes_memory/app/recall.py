@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from hermes_memory.app.commands import Recall
@@ -13,6 +13,7 @@ from hermes_memory.app.desk import Policy
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
+from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
@@ -20,11 +21,15 @@ from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, ra
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer, JSON-ready; what was shown, for the access counts; and the question handed out, if any."""
+    """The answer, JSON-ready; what was shown, for the access counts; and the question handed out, if any.
+
+    ``returned`` are the ids found in the archive: they are to be active again.
+    """
 
     answer: dict[str, Any]
     shown: tuple[str, ...]
     asked: str | None
+    returned: tuple[str, ...] = ()
 
 
 def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> Recalled:
@@ -40,6 +45,8 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         top_k=wanted.top_k or policy.rules.recall.top_k,
     )
     hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    returned = [] if hits else _from_archive(state, query, policy)
+    hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
     material = _material(state, query, hits, always)
@@ -60,7 +67,24 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         "timings_ms": {"rank": _ms(ranked_at - started), "assemble": _ms(done - ranked_at)},
     }
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
-    return Recalled(answer, shown, ask["id"] if ask else None)
+    return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
+
+
+def _from_archive(state: UserState, query: Query, policy: Policy) -> list[Ranked]:
+    """What the archive knows when the active memories do not answer: of the last year, and uncontested (SPEC §4.3)."""
+    since = query.as_of - timedelta(days=policy.rules.life.reactivate_days)
+    found = rank(state.archive, query, policy.calibration, policy.rules, policy.dimensions)
+    return [
+        hit for hit in found
+        if hit.memory.archived_at is not None and hit.memory.archived_at >= since
+        and not any(opposes(hit.memory, live, policy.dimensions) for live in _same_topic(state, hit.memory))
+    ]  # fmt: skip
+
+
+def _same_topic(state: UserState, memory: Memory) -> Iterator[Memory]:
+    """The live memories that could contradict it."""
+    near = state.lookup.near(memory.content_hash, memory.subject, (memory.dimension,), memory.object)
+    return (state.live[memory_id] for memory_id in near if memory_id in state.live)
 
 
 def _material(state: UserState, query: Query, hits: list[Ranked], always: list[Memory]) -> Material:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from hermes_memory.app.commands import FailExtraction, Settle
-from hermes_memory.app.confirming import close_questions
+from hermes_memory.app.confirming import answer_from_words, close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import change_record, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.bounded import Entrance
-from hermes_memory.core.life import end_session, keep_caps
+from hermes_memory.core.entry import Vector
+from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
-from hermes_memory.core.settle import Settlement, Surroundings, Vector
+from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.ledger import Job, JobStatus
 
@@ -35,11 +36,12 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     draft.vectors = settlement.vectors
     for session_id in {turn.session_id for turn in turns if draft.session(turn.session_id).ended}:
         end_session(draft.board, session_id)
-    keep_caps(draft.board, desk.policy.rules)
     if settlement.asked:
         asked = {request.id: request_record(request) for request in settlement.asked}
         draft.change_settings(confirmations={**state.settings.confirmations, **asked})
+    answer_from_words(draft, turns, settlement.restated)
     close_questions(draft)
+    draft.tidy()
     draft.extracted = [(turn.session_id, turn.index) for turn in turns]
     _close_jobs(draft, turns)
     return draft.decide({"jobs": sorted(draft.jobs)})
@@ -67,6 +69,7 @@ def surroundings(state: UserState, desk: Desk, turns: Iterable[Turn]) -> Surroun
         dimensions=policy.dimensions,
         entrance=entrance,
         similar=similar,
+        near=state.lookup.near,
     )
 
 

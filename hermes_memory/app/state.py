@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from hermes_memory.core.bm25 import WordIndex
+from hermes_memory.core.life import may_return
+from hermes_memory.core.lookup import Lookup
 from hermes_memory.core.model import Lock, Memory, Status, Turn
 from hermes_memory.core.ranking import Shelf, always_on
 from hermes_memory.core.vectors import VectorTable
@@ -31,6 +33,7 @@ class UserState:
         self._words, self._window = words, window
         self.key = snapshot.key
         self.version = snapshot.version
+        self._lookup: Lookup | None = None
         self.generation = snapshot.generation
         self.settings = snapshot.settings
         self.memories: dict[str, Memory] = {}
@@ -38,6 +41,9 @@ class UserState:
         self.slots: dict[str, dict[str, Memory]] = {}
         self.rivals: dict[str, Memory] = {}
         self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex(), self.slots, self.rivals)
+        self.resting: dict[str, Memory] = {}
+        self.archive = Shelf(self.resting, VectorTable(dimension), WordIndex(), {}, {})
+        self.parts: dict[str, Memory] = {}
         self.always: dict[str, Memory] = {}
         self.frozen: dict[str, Memory] = {}
         self.sessions: dict[str, Session] = {session.id: session for session in snapshot.sessions}
@@ -50,6 +56,13 @@ class UserState:
         for turn in snapshot.turns:
             self.turns[turn.session_id, turn.index] = turn
         self._trim()
+
+    @property
+    def lookup(self) -> Lookup:
+        """What a statement may concern; made when the first one is settled, for a recall needs none."""
+        if self._lookup is None:
+            self._lookup = Lookup(self.memories.values())
+        return self._lookup
 
     @property
     def pending(self) -> list[Turn]:
@@ -112,26 +125,63 @@ class UserState:
 
     def cost_bytes(self) -> int:
         """A rough size, for the memory budget of a host."""
-        vectors = len(self.shelf.vectors) * self.shelf.vectors.dimension * 4
-        return 20_000 + vectors + 4_000 * len(self.memories) + 1_000 * len(self.turns)
+        rows = len(self.shelf.vectors) + len(self.archive.vectors)
+        return (
+            20_000
+            + rows * self.shelf.vectors.dimension * 4
+            + 4_000 * len(self.memories)
+            + 1_000 * len(self.turns)
+        )
+
+    def vector(self, memory_id: str) -> Vector | None:
+        """The vector of a memory that lives or rests, shape (dimension,)."""
+        live = self.shelf.vectors.get(memory_id)
+        return self.archive.vectors.get(memory_id) if live is None else live
 
     def _place(self, memory: Memory, vector: Vector | None) -> None:
         before = self.memories.get(memory.id)
         self.memories[memory.id] = memory
-        if memory.status not in LIVE:
+        if self._lookup is not None:
+            self._lookup.put(memory)
+        if vector is None and (memory.status in LIVE) != (memory.id in self.live):
+            vector = self.vector(memory.id)  # it changes its shelf
+        if memory.status in LIVE:
+            self._bury(memory.id)
+            self._keep_live(memory, before, vector)
+        else:
             self._unshelve(memory.id)
-            return
+            self._keep_resting(memory, vector)
+
+    def _keep_live(self, memory: Memory, before: Memory | None, vector: Vector | None) -> None:
         self.live[memory.id] = memory
         if vector is not None:
             self.shelf.vectors.put(memory.id, vector)
         if before is None or before.content != memory.content or memory.id not in self.shelf.words:
             self.shelf.words.put(memory.id, self._words(memory.content))
-        _keep(self.always, memory, wanted=always_on(memory))
-        _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
-        _keep(self.rivals, memory, wanted=memory.rival_of is not None)
         if before is not None and before.dimension != memory.dimension:
             self._leave_slot(before)
         self.slots.setdefault(memory.dimension, {})[memory.id] = memory
+        _keep(self.always, memory, wanted=always_on(memory))
+        _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
+        _keep(self.rivals, memory, wanted=memory.rival_of is not None)
+
+    def _keep_resting(self, memory: Memory, vector: Vector | None) -> None:
+        """Archived: parts of merged records by id, and what recall may bring back as if it were active."""
+        if memory.status is not Status.ARCHIVED:
+            self._bury(memory.id)
+            return
+        if vector is not None:
+            self.archive.vectors.put(memory.id, vector)
+        _keep(self.parts, memory, wanted=memory.merged_into is not None)
+        if may_return(memory):
+            self.resting[memory.id] = memory.with_(status=Status.ACTIVE)
+            self.archive.words.put(memory.id, self._words(memory.content))
+
+    def _bury(self, memory_id: str) -> None:
+        self.archive.vectors.remove(memory_id)
+        self.archive.words.remove(memory_id)
+        self.resting.pop(memory_id, None)
+        self.parts.pop(memory_id, None)
 
     def _unshelve(self, memory_id: str) -> None:
         if (memory := self.live.pop(memory_id, None)) is not None:
@@ -150,6 +200,9 @@ class UserState:
 
     def _remove(self, memory_id: str) -> None:
         self._unshelve(memory_id)
+        self._bury(memory_id)
+        if self._lookup is not None:
+            self._lookup.remove(memory_id)
         self.memories.pop(memory_id, None)
         self.access.pop(memory_id, None)
 

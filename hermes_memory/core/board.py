@@ -6,7 +6,7 @@ not name it cannot touch (SPEC §6).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
@@ -85,6 +85,11 @@ class Board:
         if memory_id in self.deleted:
             return None
         return self._after.get(memory_id) or self._before.get(memory_id)
+
+    @property
+    def touched(self) -> Iterable[Memory]:
+        """The memories that were placed here, changed or not."""
+        return self._after.values()
 
     @property
     def changed(self) -> tuple[Memory, ...]:

@@ -50,6 +50,7 @@ class ConfirmationRequest:
     created_at: datetime
     expires_at: datetime
     asked_in: str | None = None
+    asked_at: datetime | None = None
     answer: Choice | None = None
 
     def with_(self, **changes: object) -> ConfirmationRequest:
@@ -59,6 +60,10 @@ class ConfirmationRequest:
     def open_at(self, now: datetime) -> bool:
         """Whether it still waits for an answer."""
         return self.status is RequestStatus.OPEN and now < self.expires_at
+
+    def answers(self, session_id: str, received_at: datetime) -> bool:
+        """Whether what a turn says can be the answer: said where it was asked, and afterwards."""
+        return self.asked_in == session_id and self.asked_at is not None and received_at > self.asked_at
 
 
 _WORDS = {

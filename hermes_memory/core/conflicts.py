@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from hermes_memory.core.candidate import Candidate, Marker
 from hermes_memory.core.decay import days_between
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import (
     Category,
+    Layer,
     Lock,
     Memory,
     Polarity,
@@ -36,7 +38,24 @@ def same_object(left: str, right: str) -> bool:
     return numbers(left) == numbers(right) and overlap(left, right) >= SAME_OBJECT_OVERLAP
 
 
-def contradicts(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> bool:
+class Statement(Protocol):
+    """What a candidate and a memory have in common: enough to see whether two of them contradict."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def object(self) -> str: ...
+    @property
+    def dimension(self) -> str: ...
+    @property
+    def category(self) -> Category: ...
+    @property
+    def layer(self) -> Layer | None: ...
+    @property
+    def polarity(self) -> Polarity: ...
+
+
+def contradicts(candidate: Statement, memory: Statement, dimensions: Dimensions) -> bool:
     """Whether the two cannot both hold, by symbols alone.
 
     Episodes never contradict. Opposite polarity of one object does, on the same or a related dimension or
@@ -57,7 +76,15 @@ def contradicts(candidate: Candidate, memory: Memory, dimensions: Dimensions) ->
     return same or _exclusive(candidate, memory, dimensions)
 
 
-def _exclusive(candidate: Candidate, memory: Memory, dimensions: Dimensions) -> bool:
+def opposes(one: Memory, other: Memory, dimensions: Dimensions) -> bool:
+    """Whether two memories cannot both hold at one time; periods that do not meet can."""
+    if one.id == other.id or not contradicts(one, other, dimensions):
+        return False
+    ends = ((one.valid_to, other.valid_from), (other.valid_to, one.valid_from))
+    return not any(end is not None and start is not None and end <= start for end, start in ends)
+
+
+def _exclusive(candidate: Statement, memory: Statement, dimensions: Dimensions) -> bool:
     dimension = dimensions.get(candidate.dimension)
     if dimension is None:
         return False

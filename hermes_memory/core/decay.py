@@ -34,7 +34,8 @@ def decay(memory: Memory, now: datetime, rules: LifeRules) -> float:
     """What is left of a memory's weight at ``now``.
 
     Days are stretched by 2·(1 − stability): stability 1 never decays, 0.5 is the plain curve, 0 is twice as
-    fast. Frozen memories never decay.
+    fast. Frozen memories never decay, and a negative one not for the first weeks unless it was disproved often
+    (SPEC §7.2).
     """
     if memory.lock is Lock.FROZEN:
         return 1.0
@@ -42,12 +43,19 @@ def decay(memory: Memory, now: datetime, rules: LifeRules) -> float:
     if name is Curve.NONE or memory.stability >= 1:
         return 1.0
     since = memory.updated_at
+    if memory.negative and _kept_high(memory, now, rules):
+        return 1.0
     if name is Curve.LAST_ACCESS and memory.last_access_at is not None:
         since = max(since, memory.last_access_at)
     weight = curve(name, days_between(since, now) * 2 * (1 - memory.stability), rules)
     if name is Curve.PLATEAU_STEP and days_between(memory.created_at, now) > rules.plateau_old_days:
         weight *= rules.plateau_old_factor
     return weight
+
+
+def _kept_high(memory: Memory, now: datetime, rules: LifeRules) -> bool:
+    fresh = days_between(memory.updated_at, now) <= rules.negative_days
+    return fresh and memory.contradictions < rules.archive_disproved
 
 
 def retention(memory: Memory, now: datetime, rules: LifeRules) -> float:

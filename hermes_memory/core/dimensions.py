@@ -66,6 +66,10 @@ class Dimensions:
 
     def __init__(self, entries: Iterable[Dimension]) -> None:
         self._by_key = {entry.key: entry for entry in entries}
+        self._named_by: dict[str, set[str]] = {}  # key → those that name it as related
+        for entry in self:
+            for other in entry.related:
+                self._named_by.setdefault(other, set()).add(entry.key)
         self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
         self._cue_parts: dict[str, list[tuple[str, str]]] = {}  # others: anywhere in it; by first letter
         for entry in self:
@@ -117,6 +121,11 @@ class Dimensions:
     def label(self, key: str, language: str) -> str:
         """The words that stand before an object of this dimension in the briefing; empty for an open one."""
         return entry.labels.get(language, "") if (entry := self._by_key.get(key)) else ""
+
+    def relatives(self, key: str) -> frozenset[str]:
+        """The key itself and every one that is related to it."""
+        named = self._by_key[key].related if key in self._by_key else ()
+        return frozenset({key, *named, *self._named_by.get(key, ())})
 
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""

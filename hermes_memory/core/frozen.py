@@ -8,6 +8,7 @@ from hermes_memory.core.dimensions import SafetyClass
 from hermes_memory.core.model import (
     Affirmed,
     Category,
+    Granularity,
     Layer,
     Lock,
     Memory,
@@ -103,7 +104,7 @@ def promote(
 
 def _freeze_reason(memory: Memory, rules: Rules, explicit: bool, met_before: int) -> Reason | None:
     locks = rules.locks
-    if memory.scope is not Scope.USER or memory.rival_of:
+    if memory.scope is not Scope.USER or memory.rival_of or memory.granularity is Granularity.SPAN:
         return None
     if memory.source is Source.INFERRED:
         strong = memory.confidence > locks.inferred_freeze_confidence and not memory.contradictions

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.decay import days_between, retention
+from hermes_memory.core.merging import Vector, VectorOf, compress
 from hermes_memory.core.model import Category, Lock, Memory, Scope, Status, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules, Rules
@@ -29,18 +30,36 @@ def end_session(board: Board, session_id: str) -> None:
             board.log(Op.MOVED, Reason.SESSION_ENDED, moved, before=Tier.WORKING, after=Tier.LONGTERM)
 
 
-def keep_caps(board: Board, rules: Rules) -> None:
-    """Bring every tier back under its cap; each eviction is logged with the id (SPEC §4.2).
+def keep_caps(board: Board, rules: Rules, seed: str, vector_of: VectorOf) -> dict[str, Vector]:
+    """Bring every tier back under its cap: topics are merged first, then memories evicted (SPEC §4.2).
 
-    Working gives up its oldest first, the others what retention values least.
+    Working gives up its oldest first, the others what retention values least; each eviction is logged with the
+    id. Returns the vectors of merged records; ``seed`` makes their ids.
     """
+    vectors: dict[str, Vector] = {}
     for tier in (Tier.WORKING, Tier.LONGTERM):
+        vectors |= compress(board, tier, rules.capacity, seed, vector_of)
         held = [m for m in board if m.tier is tier and m.status in LIVE and m.lock is not Lock.FROZEN]
         over = board.count(tier) - rules.capacity.of(tier)
         if over <= 0:
             continue
         for memory in sorted(held, key=_least_wanted(tier, board.now, rules.life))[:over]:
             board.status(memory, StatusEvent.ARCHIVE, Op.EVICTED, Reason.CAPACITY)
+    return vectors
+
+
+def may_return(memory: Memory) -> bool:
+    """Whether recall may bring it back from the archive: it went for want of room or of use, not for being wrong."""
+    if memory.status is not Status.ARCHIVED or memory.merged_into or not memory.history:
+        return False
+    return memory.history[-1].reason in {Reason.CAPACITY, Reason.STALE} and not memory.rival_of
+
+
+def bring_back(board: Board, memory_ids: Iterable[str]) -> None:
+    """Reactivate what recall found in the archive; its clocks start again (SPEC §4.3)."""
+    for memory in [found for memory_id in memory_ids if (found := board.get(memory_id)) is not None]:
+        if may_return(memory):
+            board.status(memory, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.RECALLED)
 
 
 def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], float]:

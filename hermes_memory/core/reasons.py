@@ -51,6 +51,7 @@ class Reason(StrEnum):
     SAFETY = "safety"
     FROZEN = "frozen"
     NOT_SURE_ENOUGH = "not_sure_enough"
+    CONTRADICTED_OFTEN = "contradicted_often"
     # locks
     CONFIDENT = "confident"
     CORE_ATTRIBUTE = "core_attribute"
@@ -65,6 +66,8 @@ class Reason(StrEnum):
     SESSION_ENDED = "session_ended"
     CAPACITY = "capacity"
     MERGED = "merged"
+    UNMERGED = "unmerged"
+    RECALLED = "recalled"
     STALE = "stale"
     DISPROVED = "disproved"
     MENTIONED = "mentioned"

@@ -95,6 +95,7 @@ class LifeRules:
     archive_unused_days: float
     archive_disproved: int
     reactivate_days: float
+    negative_days: float
     cooldown_conversations: int
     cooldown_days: float
     rival_days: float
@@ -140,14 +141,15 @@ class LockRules:
     eager_identity: bool
     eager_stability: float
     review_contradictions: int
+    corrections_bear: int
     challenge_tries: int
     challenge_minutes: float
     token_minutes: float
 
     def __post_init__(self) -> None:
         counts = (
-            "confirm_count", "core_sessions", "candidate_sessions", "review_contradictions", "challenge_tries",
-            "challenge_minutes", "token_minutes",
+            "confirm_count", "core_sessions", "candidate_sessions", "review_contradictions", "corrections_bear",
+            "challenge_tries",            "challenge_minutes", "token_minutes",
         )  # fmt: skip
         _within("locks", 0, MANY, **{name: getattr(self, name) for name in counts})
         shares = {field.name for field in fields(self)} - {"immediate", "eager_identity", *counts}

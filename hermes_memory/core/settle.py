@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.bounded import Entrance, refusal, touches_block
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, SpeechAct
+from hermes_memory.core.candidate import Affirmation, Candidate, Extraction
 from hermes_memory.core.confirmation import ConfirmationRequest, ask
 from hermes_memory.core.conflicts import (
     Dispute,
@@ -22,14 +21,28 @@ from hermes_memory.core.conflicts import (
     resolve,
     same_object,
 )
-from hermes_memory.core.decay import days_between
+from hermes_memory.core.decay import DAY_S
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.frozen import confirm, freeze, freezes_at_once, source_confidence, start_confidence
+from hermes_memory.core.entry import (
+    Entry,
+    Vector,
+    apart,
+    as_kept,
+    evidence_of,
+    first_memory,
+    met_again_scope,
+    other_period,
+    same_place,
+    scene_of,
+)
+from hermes_memory.core.frozen import confirm, freeze, freezes_at_once, source_confidence
 from hermes_memory.core.ids import digest
+from hermes_memory.core.life import LIVE
+from hermes_memory.core.merging import release
 from hermes_memory.core.model import (
     Affirmed,
     Category,
-    Evidence,
+    Granularity,
     Lock,
     Memory,
     Scope,
@@ -41,11 +54,13 @@ from hermes_memory.core.model import (
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.scope import settled_scope, wider
-from hermes_memory.core.text import content_hash, normal
+from hermes_memory.core.text import normal
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
-Vector = NDArray[np.float32]
 Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
+Near = Callable[
+    [str, str, Iterable[str], str], Sequence[str]
+]  # (hash, subject, dimensions, object) → memory ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +68,8 @@ class Surroundings:
     """What a settlement needs to know besides the candidates.
 
     ``seed`` makes the ids of new memories: the same operation gives the same ids. ``similar`` compares a new
-    vector with a stored memory on the calibrated scale.
+    vector with a stored memory on the calibrated scale. ``near`` nominates the memories that may say the same or
+    the opposite (``Lookup.near``); without it all are looked at.
     """
 
     namespace: str
@@ -63,6 +79,7 @@ class Surroundings:
     dimensions: Dimensions
     entrance: Entrance
     similar: Similar
+    near: Near | None = None
 
 
 class Settlement:
@@ -72,6 +89,7 @@ class Settlement:
         self.board, self.around, self.rules = board, around, around.rules
         self.vectors: dict[str, Vector] = {}
         self.asked: list[ConfirmationRequest] = []
+        self.restated: list[tuple[str, Turn]] = []  # memories that a turn plainly said again, or affirmed
         self._made = 0
 
     def run(self, extraction: Extraction, vectors: Sequence[Vector]) -> None:
@@ -90,12 +108,12 @@ class Settlement:
         if reason or turn is None:
             self.board.log(Op.REFUSED, reason or Reason.NOT_A_USER_TURN, None, message_id)
             return
-        candidate = _as_kept(candidate)
-        entry = _Entry(
+        candidate = as_kept(candidate)
+        entry = Entry(
             candidate,
             turn,
             vector,
-            self._evidence(candidate, turn, extractor),
+            evidence_of(candidate, turn, extractor),
             settled_scope(candidate, turn.scene),
         )
         if twin := self._twin(entry):
@@ -107,28 +125,36 @@ class Settlement:
 
     # repetition (SPEC §4.1.8)
 
-    def _twin(self, entry: _Entry) -> Memory | None:
+    def _twin(self, entry: Entry) -> Memory | None:
         hashed = entry.hash
-        found = [memory for memory in self.board if self._says_the_same(entry, hashed, memory)]
+        found = [memory for memory in self._near(entry) if self._says_the_same(entry, hashed, memory)]
         rank = {Status.ACTIVE: 0, Status.REVIEW: 1, Status.ARCHIVED: 2}
         return min(found, key=lambda memory: rank[memory.status], default=None)
 
-    def _says_the_same(self, entry: _Entry, hashed: str, memory: Memory) -> bool:
+    def _near(self, entry: Entry) -> list[Memory]:
+        """What may say the same or the opposite, oldest first."""
+        if self.around.near is None:
+            return list(self.board)
         candidate = entry.candidate
-        if (
-            memory.status is Status.SUPERSEDED
-            or memory.merged_into
-            or memory.polarity is not candidate.polarity
-        ):
+        dimensions = self.around.dimensions.relatives(candidate.dimension)
+        ids = self.around.near(entry.hash, candidate.subject, dimensions, candidate.object)
+        nominated = dict.fromkeys(ids) | dict.fromkeys(memory.id for memory in self.board.touched)
+        return [memory for memory_id in nominated if (memory := self.board.get(memory_id)) is not None]
+
+    def _says_the_same(self, entry: Entry, hashed: str, memory: Memory) -> bool:
+        candidate = entry.candidate
+        if memory.status is Status.SUPERSEDED or memory.granularity is Granularity.SPAN:
+            return False
+        if memory.polarity is not candidate.polarity:
             return False
         if (memory.category is Category.EVENT) != (candidate.category is Category.EVENT):
             return False
         if memory.content_hash == hashed:
             protects = self.around.dimensions.safety(candidate.dimension) is not None
-            return not _other_period(candidate, memory) and (memory.safety or not protects)
+            return not other_period(candidate, memory) and (memory.safety or not protects)
         if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
             return False
-        if _other_period(candidate, memory) or not same_object(candidate.object, memory.object):
+        if other_period(candidate, memory) or not same_object(candidate.object, memory.object):
             return False
         if normal(candidate.object) == normal(memory.object) and candidate.category is not Category.EVENT:
             return True
@@ -139,45 +165,59 @@ class Settlement:
             return float(np.dot(vector, self.vectors[memory_id]) > 0.999)
         return self.around.similar(vector, memory_id)
 
-    def _again(self, twin: Memory, entry: _Entry) -> None:
+    def _again(self, twin: Memory, entry: Entry) -> None:
         """Said before. What rises from the archive or to a wider scope passes the conflict gate first."""
-        if any(_same_place(piece, entry.evidence) for piece in twin.evidence):
+        if any(same_place(piece, entry.evidence) for piece in twin.evidence):
             return
         if not self._opposes(twin):
             twin = twin.with_(rival_of=None)
         elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
-        if elsewhere:
-            entry = replace(entry, scope=_met_again_scope(entry))
+        if elsewhere and self._formal(twin, entry):
+            entry = replace(entry, scope=met_again_scope(entry))
         disputed = self._disputed(entry) if _rises(twin, entry.scope) else []
         if disputed:
             self._dispute(disputed, replace(entry, twin=twin))
         else:
             self._repeat(twin, entry, later=elsewhere and entry.turn.created_at > twin.stated_at)
 
-    def _repeat(self, twin: Memory, entry: _Entry, *, later: bool) -> None:
+    def _formal(self, twin: Memory, entry: Entry) -> bool:
+        """An inference becomes formal once enough conversations, within days, brought it (SPEC §4.3, cool-down)."""
+        life, turn = self.rules.life, entry.turn
+        if Source.INFERRED not in {twin.source, entry.candidate.source}:
+            return True
+        near = {
+            piece.session_id
+            for piece in twin.evidence
+            if abs((turn.created_at - piece.created_at).total_seconds()) <= life.cooldown_days * DAY_S
+        }
+        return len(near | {turn.session_id}) >= life.cooldown_conversations
+
+    def _repeat(self, twin: Memory, entry: Entry, *, later: bool) -> None:
         message_id = entry.evidence.message_id
+        if source_confidence(entry.candidate, self.rules) >= self.rules.locks.change_confidence:
+            self.restated.append((twin.id, entry.turn))
         twin = self._bring_back(twin, entry)
         twin = self.board.put(twin.with_(evidence=(*twin.evidence, entry.evidence)))
         self.board.log(Op.REINFORCED, Reason.DUPLICATE, twin, message_id)
         if _rises(twin, entry.scope):
-            twin = self.board.put(twin.with_(scope=entry.scope, scene=_scene(entry.scope, entry.turn)))
+            twin = self.board.put(twin.with_(scope=entry.scope, scene=scene_of(entry.scope, entry.turn)))
         twin = self._confirm(self._freeze_at_once(twin, entry), entry)
         if twin.rival_of:
             self._press(twin, entry, later=later)
         else:
             self._end_rivals_of(twin, entry)
 
-    def _confirm(self, twin: Memory, entry: _Entry) -> Memory:
+    def _confirm(self, twin: Memory, entry: Entry) -> Memory:
         turn = entry.turn
         said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
         return confirm(self.board, twin, said, self.rules, explicit=False)
 
-    def _bring_back(self, twin: Memory, entry: _Entry) -> Memory:
+    def _bring_back(self, twin: Memory, entry: Entry) -> Memory:
         """End a review; what was archived begins again in the working tier, as far as it reaches now."""
         message_id = entry.evidence.message_id
         if twin.status is Status.ARCHIVED:
             self.vectors[twin.id] = entry.vector
-            scene = _scene(entry.scope, entry.turn)
+            scene = scene_of(entry.scope, entry.turn)
             fresh = twin.with_(rival_of=None, scope=entry.scope, scene=scene, tier=Tier.WORKING)
             return self.board.status(
                 fresh, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.SAID_AGAIN, message_id
@@ -186,7 +226,7 @@ class Settlement:
             return self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
         return twin
 
-    def _press(self, rival: Memory, entry: _Entry, *, later: bool) -> None:
+    def _press(self, rival: Memory, entry: Entry, *, later: bool) -> None:
         """A rival is said again: a correction, or a later session, gives it the old one's place (SPEC §6)."""
         old = self.board[rival.rival_of or ""]
         resolution = resolve(self._dispute_with(old, entry))
@@ -197,7 +237,7 @@ class Settlement:
             self._count_contradiction(old, entry.evidence.message_id)
             self._ask(old, rival, resolution.reason)
 
-    def _succeed(self, rival: Memory, old: Memory, entry: _Entry) -> None:
+    def _succeed(self, rival: Memory, old: Memory, entry: Entry) -> None:
         """The rival stands for itself now, and reaches as far as the old one did."""
         reach = {} if rival.lock is Lock.FROZEN else {"scope": old.scope, "scene": old.scene}
         heir = self.board.put(rival.with_(rival_of=None, **reach))
@@ -208,7 +248,7 @@ class Settlement:
         old = self.board.get(memory.rival_of or "")
         return old is not None and old.status in {Status.ACTIVE, Status.REVIEW}
 
-    def _end_rivals_of(self, standing: Memory, entry: _Entry) -> None:
+    def _end_rivals_of(self, standing: Memory, entry: Entry) -> None:
         """The old one is said again: what contradicted it before is archived."""
         message_id = entry.evidence.message_id
         for rival in [memory for memory in self.board if memory.rival_of == standing.id]:
@@ -218,26 +258,35 @@ class Settlement:
 
     # contradiction (SPEC §6)
 
-    def _disputed(self, entry: _Entry) -> list[tuple[Memory, Resolution]]:
+    def _disputed(self, entry: Entry) -> list[tuple[Memory, Resolution]]:
         found = []
-        for memory in self.board:
+        for held in self._near(entry):
+            memory = self._standing(held)
             if self._opposes(memory) or not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
-            if not contradicts(entry.candidate, memory, self.around.dimensions) or _apart(
+            if not contradicts(entry.candidate, memory, self.around.dimensions) or apart(
                 entry.candidate, memory
             ):
                 continue
             found.append((memory, resolve(self._dispute_with(memory, entry))))
         return found
 
-    def _dispute_with(self, memory: Memory, entry: _Entry) -> Dispute:
+    def _standing(self, memory: Memory) -> Memory:
+        """A part of a merged record stands as if it were alone (SPEC §3.2)."""
+        merged = self.board.get(memory.merged_into or "")
+        if memory.status is not Status.ARCHIVED or merged is None or merged.status not in LIVE:
+            return memory
+        return memory.with_(status=Status.ACTIVE)
+
+    def _dispute_with(self, memory: Memory, entry: Entry) -> Dispute:
         sure = source_confidence(entry.candidate, self.rules)
         said_at = entry.turn.created_at
         return Dispute(entry.candidate, memory, said_at, sure, self.rules, self.around.dimensions)
 
-    def _dispute(self, disputed: list[tuple[Memory, Resolution]], entry: _Entry) -> None:
+    def _dispute(self, disputed: list[tuple[Memory, Resolution]], entry: Entry) -> None:
         """The most careful outcome decides what becomes of the new statement; each old one gets its own."""
         message_id = entry.evidence.message_id
+        disputed = [(self._apart_from_record(old, entry), resolution) for old, resolution in disputed]
         order = (Outcome.PAST, Outcome.ASK, Outcome.KEEP, Outcome.RIVAL, Outcome.REPLACE)
         memory, first = min(disputed, key=lambda pair: order.index(pair[1].outcome))
         if first.outcome is Outcome.KEEP:
@@ -247,17 +296,39 @@ class Settlement:
         elif first.outcome is Outcome.REPLACE:
             for old, resolution in disputed:
                 self._supersede(old, entry, resolution.reason)
-            self._hand_on({old.id for old, _ in disputed}, self._add(entry, first.reason), entry.candidate)
+            made = self._note_corrections(self._add(entry, first.reason))
+            self._hand_on({old.id for old, _ in disputed}, made, entry.candidate)
         else:
             self._add_rival(memory, entry, first)
 
-    def _add_past(self, current: Memory, entry: _Entry) -> None:
+    def _note_corrections(self, heir: Memory) -> Memory:
+        """What was corrected more than twice is negative: it is kept in sight (SPEC §3.1, S2 §4.4)."""
+        corrected = sum(
+            1
+            for memory in self.board
+            if memory.dimension == heir.dimension
+            and memory.subject == heir.subject
+            and memory.status is Status.SUPERSEDED
+            and memory.history[-1:]
+            and memory.history[-1].reason == Reason.CORRECTION
+        )
+        if corrected <= self.rules.locks.corrections_bear or heir.lock is Lock.FROZEN:
+            return heir
+        return self.board.put(heir.with_(negative=True))
+
+    def _apart_from_record(self, old: Memory, entry: Entry) -> Memory:
+        """What is disputed leaves the record it was merged into."""
+        if old.merged_into is None:
+            return old
+        return release(self.board, self.board[old.id], entry.evidence.message_id)
+
+    def _add_past(self, current: Memory, entry: Entry) -> None:
         made = self._make(
             entry, status=Status.SUPERSEDED, valid_to=entry.candidate.valid_to or current.stated_at
         )
         self.board.log(Op.ADDED, Reason.PAST_PERIOD, made, entry.evidence.message_id)
 
-    def _add_rival(self, old: Memory, entry: _Entry, resolution: Resolution) -> None:
+    def _add_rival(self, old: Memory, entry: Entry, resolution: Resolution) -> None:
         message_id = entry.evidence.message_id
         near = Scope.SCENE if entry.turn.scene else Scope.SESSION
         protected = resolution.outcome is Outcome.ASK
@@ -279,9 +350,13 @@ class Settlement:
         if weaken and old.lock is not Lock.FROZEN:
             counted = counted.with_(confidence=old.confidence - self.rules.locks.step)
         self.board.log(Op.CONFLICT, Reason.WEAK_RIVAL if weaken else Reason.ASK_FIRST, old, message_id)
+        if counted.contradictions % self.rules.locks.review_contradictions == 0:
+            self.board.log(
+                Op.CONFLICT, Reason.CONTRADICTED_OFTEN, old, message_id
+            )  # an operator's to look at
         self.board.put(counted)
 
-    def _supersede(self, old: Memory, entry: _Entry, reason: Reason) -> None:
+    def _supersede(self, old: Memory, entry: Entry, reason: Reason) -> None:
         message_id = entry.evidence.message_id
         ended = self.board.status(old, StatusEvent.SUPERSEDE, Op.SUPERSEDED, reason, message_id)
         if ended.valid_to is None and ended.category is not Category.PREFERENCE:
@@ -295,13 +370,13 @@ class Settlement:
 
     # new memories
 
-    def _add(self, entry: _Entry, reason: Reason) -> Memory:
+    def _add(self, entry: Entry, reason: Reason) -> Memory:
         made = self._make(entry)
         op = Op.ADDED if entry.twin is None else Op.REINFORCED
         self.board.log(op, reason, made, entry.evidence.message_id)
         return self._freeze_at_once(made, entry)
 
-    def _freeze_at_once(self, memory: Memory, entry: _Entry) -> Memory:
+    def _freeze_at_once(self, memory: Memory, entry: Entry) -> Memory:
         freeze_class = self.around.dimensions.freeze_class(memory.dimension)
         if memory.lock is not Lock.PENDING or memory.rival_of:
             return memory
@@ -310,70 +385,26 @@ class Settlement:
         event, message_id = LockEvent.FREEZE_AT_ONCE, entry.evidence.message_id
         return freeze(self.board, memory, event, Reason.IMMEDIATE, self.rules, message_id)
 
-    def _make(self, entry: _Entry, **changes: object) -> Memory:
-        candidate, turn = entry.candidate, entry.turn
+    def _make(self, entry: Entry, **changes: object) -> Memory:
         if entry.twin is not None:
             return self._raise(entry.twin, entry, changes)
         self._made += 1
-        memory = Memory(
-            id="mem_" + digest(self.around.namespace, self.around.user_id, self.around.seed, str(self._made)),
-            namespace=self.around.namespace,
-            user_id=self.around.user_id,
-            category=candidate.category,
-            layer=candidate.layer,
-            subject=candidate.subject,
-            predicate=candidate.predicate,
-            object=candidate.object,
-            dimension=candidate.dimension,
-            polarity=candidate.polarity,
-            negative=candidate.negative,
-            granularity=candidate.granularity,
-            content=candidate.content,
-            content_hash=entry.hash,
-            topic=candidate.topic or candidate.dimension,
-            entities=candidate.entities,
-            scope=entry.scope,
-            source=candidate.source,
-            intent=candidate.intent,
-            emotional=candidate.emotional,
-            confidence=start_confidence(candidate.source, self.rules),
-            source_confidence=source_confidence(candidate, self.rules),
-            stability=candidate.stability,
-            importance=candidate.importance,
-            safety=self.around.dimensions.safety(candidate.dimension) is not None,
-            valid_from=candidate.valid_from,
-            valid_to=candidate.valid_to,
-            created_at=turn.created_at,
-            updated_at=turn.created_at,
-            evidence=(entry.evidence,),
-        ).with_(**changes)
-        memory = memory.with_(scene=_scene(memory.scope, turn))
+        around = self.around
+        memory_id = "mem_" + digest(around.namespace, around.user_id, around.seed, str(self._made))
+        safety = around.dimensions.safety(entry.candidate.dimension) is not None
+        owner = (around.namespace, around.user_id)
+        memory = first_memory(entry, memory_id, owner, self.rules, safety=safety).with_(**changes)
+        memory = memory.with_(scene=scene_of(memory.scope, entry.turn))
         self.vectors[memory.id] = entry.vector
         return self.board.put(memory)
 
-    def _raise(self, twin: Memory, entry: _Entry, changes: Mapping[str, object]) -> Memory:
+    def _raise(self, twin: Memory, entry: Entry, changes: Mapping[str, object]) -> Memory:
         """What is known, and contested, is said again: it takes the part that the dispute gives it."""
         twin = twin.with_(evidence=(*twin.evidence, entry.evidence))
         if changes.get("status") is Status.SUPERSEDED:  # an older period: one more witness, and it rests
             return self.board.put(twin)
         twin = self._bring_back(twin, entry).with_(**({"scope": entry.scope} | dict(changes)))
-        return self._confirm(self.board.put(twin.with_(scene=_scene(twin.scope, entry.turn))), entry)
-
-    def _evidence(self, candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
-        span = candidate.span
-        return Evidence(
-            session_id=turn.session_id,
-            turn_index=turn.index,
-            message_id=turn.message_id,
-            role=turn.role,
-            quote=turn.content[span.start : span.end],
-            start=span.start,
-            end=span.end,
-            created_at=turn.created_at,
-            intent=candidate.intent,
-            kind=turn.kind,
-            extractor=extractor,
-        )
+        return self._confirm(self.board.put(twin.with_(scene=scene_of(twin.scope, entry.turn))), entry)
 
     def _affirm(self, affirmation: Affirmation, extractor: str) -> None:
         """Count an explicit affirmation, unless it points at nothing or into a pasted block."""
@@ -390,31 +421,9 @@ class Settlement:
         if memory.status not in {Status.ACTIVE, Status.REVIEW}:
             return
         said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
+        self.restated.append((memory.id, turn))
         self.board.log(Op.REINFORCED, Reason.AFFIRMED, memory, turn.message_id)
         confirm(self.board, memory, said, self.rules, explicit=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A candidate that the entry checks let in, with what it becomes part of."""
-
-    candidate: Candidate
-    turn: Turn
-    vector: Vector
-    evidence: Evidence
-    scope: Scope
-    twin: Memory | None = None  # what says the same already, while the statement is contested
-
-    @property
-    def hash(self) -> str:
-        return content_hash(self.candidate.subject, self.candidate.polarity, self.candidate.content)
-
-
-def _as_kept(candidate: Candidate) -> Candidate:
-    """A one-off opinion is an EVENT whatever the extractor calls it (SPEC §4.1.5)."""
-    if candidate.speech_act is not SpeechAct.OPINION:
-        return candidate
-    return replace(candidate, category=Category.EVENT, layer=None)
 
 
 def _rises(twin: Memory, scope: Scope) -> bool:
@@ -422,35 +431,3 @@ def _rises(twin: Memory, scope: Scope) -> bool:
     if twin.status is Status.ARCHIVED:
         return True
     return twin.lock is not Lock.FROZEN and not twin.rival_of and wider(scope, twin.scope)
-
-
-def _met_again_scope(entry: _Entry) -> Scope:
-    """How far it reaches once met in a second session: an inference is then as good as a declaration."""
-    return settled_scope(replace(entry.candidate, source=Source.EXPLICIT), entry.turn.scene)
-
-
-def _scene(scope: Scope, turn: Turn) -> str | None:
-    return turn.scene if scope is Scope.SCENE else None
-
-
-def _same_place(left: Evidence, right: Evidence) -> bool:
-    return (left.session_id, left.message_id) == (right.session_id, right.message_id)
-
-
-def _other_period(candidate: Candidate, memory: Memory) -> bool:
-    """Whether both are dated and the dates differ: two appointments, two stays, not one said twice."""
-    new, old = candidate.valid_from, memory.valid_from
-    if new is None or old is None:
-        return False
-    return days_between(min(new, old), max(new, old)) >= 1
-
-
-def _apart(candidate: Candidate, memory: Memory) -> bool:
-    """Whether their periods do not meet, so that both can be true."""
-    if (
-        memory.valid_to is not None
-        and candidate.valid_from is not None
-        and memory.valid_to <= candidate.valid_from
-    ):
-        return True
-    return bool(candidate.valid_to and memory.valid_from and candidate.valid_to <= memory.valid_from)

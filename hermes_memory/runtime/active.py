@@ -10,6 +10,7 @@ from typing import Any
 
 from hermes_memory.app.commands import (
     Ask,
+    BringBack,
     Command,
     EndIdleSessions,
     EraseUser,
@@ -27,7 +28,7 @@ from hermes_memory.app.recall import recall
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
-from hermes_memory.core.ids import UserKey
+from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.errors import (
     Fenced,
     HermesError,
@@ -263,6 +264,9 @@ class ActiveUser:
             asked = MarkAsked(session_id=query.session_id, request_id=recalled.asked)
             operation_id = f"asked:{recalled.asked}:{query.session_id}"
             self.spawn(self.execute(asked, operation_id, actor="recall"))
+        if recalled.returned:
+            operation_id = f"back:{self.state.version}:{digest(*recalled.returned)}"
+            self.spawn(self.execute(BringBack(memory_ids=recalled.returned), operation_id, actor="recall"))
         return recalled.answer
 
     async def _audit(self, query: ListAudit) -> dict[str, Any]:

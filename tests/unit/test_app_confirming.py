@@ -219,11 +219,6 @@ def test_spec_6_an_answer_when_the_old_one_is_gone_keeps_the_new_one() -> None:
     assert (person.memory(old.id), person.memory(new.id).rival_of) == (gone, None)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SPEC §5, §6: an answer recognised in a later turn settles the question; an affirmation of one side only "
-    "raises its confidence",
-)
 @pytest.mark.parametrize("side", ["old", "new"])
 def test_spec_6_an_answer_is_recognised_in_a_later_turn(side: str) -> None:
     person, old, new = asked()

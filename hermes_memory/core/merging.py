@@ -1,0 +1,194 @@
+"""Compression: many memories of one topic become one record that keeps them addressable (SPEC §3.2, §4.2).
+
+The merged record is a SPAN: recall reads it, while conflicts, locks and slots go on working on its parts, which
+rest in the archive with ``merged_into``. Whatever happens to a part, ``mend`` writes the record anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hermes_memory.core.board import Board, Op
+from hermes_memory.core.ids import digest
+from hermes_memory.core.model import (
+    MAX_CONTENT_CHARS,
+    Granularity,
+    Layer,
+    Lock,
+    Memory,
+    Scope,
+    Status,
+    Tier,
+)
+from hermes_memory.core.reasons import Reason
+from hermes_memory.core.rules import CapacityRules
+from hermes_memory.core.text import content_hash, main_language
+from hermes_memory.core.transitions import LockEvent, StatusEvent
+
+Vector = NDArray[np.float32]
+VectorOf = Callable[[str], Vector | None]  # memory id → its vector, shape (dimension,), if it has one
+
+_BETWEEN = {"zh": "；", "en": "; "}
+_LIVE = {Status.ACTIVE, Status.REVIEW}
+_APART = {Layer.RESTRICTION, Layer.STYLE}  # always told one by one
+
+
+def compress(
+    board: Board, tier: Tier, rules: CapacityRules, seed: str, vector_of: VectorOf
+) -> dict[str, Vector]:
+    """Merge the largest topics of a full tier until it is within its cap; returns the new records' vectors.
+
+    ``seed`` makes their ids: the same operation gives the same ones.
+    """
+    made: dict[str, Vector] = {}
+    if board.count(tier) <= rules.of(tier):
+        return made
+    for group in _topics(board, tier, rules):
+        parts = _that_fit(group)
+        vector = _middle(parts, vector_of)
+        if len(parts) > 1 and vector is not None:
+            made[_merge(board, parts, seed).id] = vector
+        if board.count(tier) <= rules.of(tier):
+            break
+    return made
+
+
+def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]]:
+    """Write merged records anew whose parts have changed, left or gone.
+
+    Returns the new vectors, and the ids of the records that were dissolved: fewer than two parts are left, and
+    what is left stands for itself again. A dissolved record is deleted, for it holds nothing of its own.
+    """
+    vectors: dict[str, Vector] = {}
+    dissolved: set[str] = set()
+    for span in [memory for memory in board if memory.granularity is Granularity.SPAN]:
+        parts = parts_of(board, span)
+        if span.attributes.get("parts") == _listed(parts):
+            continue
+        if len(parts) < 2:
+            dissolved.add(span.id)
+            for part in parts:
+                release(board, part, None)
+            board.delete(span, Reason.UNMERGED)
+            continue
+        board.put(span.with_(**_told(parts)))
+        board.log(Op.MERGED, Reason.MERGED, span)
+        if (vector := _middle(parts, vector_of)) is not None:
+            vectors[span.id] = vector
+    return vectors, dissolved
+
+
+def parts_of(board: Iterable[Memory], span: Memory) -> list[Memory]:
+    """The memories that rest in a merged record, oldest words first."""
+    return _in_order(memory for memory in board if memory.merged_into == span.id)
+
+
+def release(board: Board, part: Memory, message_id: str | None) -> Memory:
+    """Take a part out of its record: it stands for itself again. ``mend`` must follow."""
+    return board.status(part, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.UNMERGED, message_id)
+
+
+def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Memory]]:
+    """Groups of more than ``merge_above`` memories that differ in nothing but what they say, largest first."""
+    opposed = {memory.rival_of for memory in board if memory.rival_of}
+    groups: dict[tuple[Any, ...], list[Memory]] = {}
+    for memory in board:
+        if memory.tier is tier and _may_merge(memory) and memory.id not in opposed:
+            groups.setdefault(_kind(memory), []).append(memory)
+    large = [group for group in groups.values() if len(group) > rules.merge_above]
+    yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
+
+
+def _may_merge(memory: Memory) -> bool:
+    """Neither frozen nor about safety nor contested; a topic is more than that nothing was understood."""
+    return (
+        memory.status in _LIVE
+        and memory.lock in {Lock.PENDING, Lock.CONFIRMED}
+        and memory.granularity is Granularity.ATOMIC
+        and memory.scope is not Scope.SESSION
+        and memory.layer not in _APART
+        and not (memory.safety or memory.rival_of or memory.negative)
+        and memory.predicate != memory.topic
+    )
+
+
+def _kind(memory: Memory) -> tuple[Any, ...]:
+    return (
+        memory.subject, memory.topic, memory.dimension, memory.category, memory.layer, memory.polarity,
+        memory.scope, memory.scene, memory.lock,
+    )  # fmt: skip
+
+
+def _in_order(memories: Iterable[Memory]) -> list[Memory]:
+    return sorted(memories, key=lambda memory: (memory.stated_at, memory.id))
+
+
+def _that_fit(group: list[Memory]) -> list[Memory]:
+    """As many as one content holds, the oldest first."""
+    chosen: list[Memory] = []
+    for memory in group:
+        if len(_content([*chosen, memory])) <= MAX_CONTENT_CHARS:
+            chosen.append(memory)
+    return chosen
+
+
+def _content(parts: list[Memory]) -> str:
+    between = _BETWEEN[main_language(part.content for part in parts)]
+    return between.join(dict.fromkeys(part.content for part in parts))
+
+
+def _listed(parts: list[Memory]) -> list[dict[str, str]]:
+    """The details, addressable (SPEC §3.2): what each part says."""
+    return [{"id": part.id, "content": part.content, "object": part.object} for part in parts]
+
+
+def _told(parts: list[Memory]) -> dict[str, Any]:
+    """The fields of a merged record that follow from its parts."""
+    content = _content(parts)
+    return {
+        "content": content,
+        "object": _BETWEEN[main_language([content])].join(dict.fromkeys(part.object for part in parts)),
+        "content_hash": content_hash(parts[0].subject, parts[0].polarity, content),
+        "entities": tuple(dict.fromkeys(name for part in parts for name in part.entities)),
+        "confidence": min(part.confidence for part in parts),
+        "importance": max(part.importance for part in parts),
+        "stability": max(part.stability for part in parts),
+        "created_at": min(part.created_at for part in parts),
+        "updated_at": max(part.updated_at for part in parts),
+        "access_count": sum(part.access_count for part in parts),
+        "evidence": tuple(part.evidence[-1] for part in parts),
+        "attributes": {"parts": _listed(parts)},
+    }
+
+
+def _merge(board: Board, parts: list[Memory], seed: str) -> Memory:
+    first = parts[0]
+    lock = first.lock
+    merged = board.put(
+        first.with_(
+            id="mem_" + digest(first.namespace, first.user_id, seed, "merged", first.id),
+            version=1, granularity=Granularity.SPAN, lock=Lock.PENDING, status=Status.ACTIVE, confirmations=(),
+            contradictions=0, history=(), last_access_at=None, valid_from=None, valid_to=None, outcome=None,
+            **_told(parts),
+        )
+    )  # fmt: skip
+    board.log(Op.MERGED, Reason.MERGED, merged)
+    if lock is Lock.CONFIRMED:
+        merged = board.lock(merged, LockEvent.CONFIRM, Op.CONFIRMED, Reason.MERGED)
+    for part in parts:
+        resting = board.status(part, StatusEvent.ARCHIVE, Op.MERGED, Reason.MERGED)
+        board.put(resting.with_(merged_into=merged.id))
+    return merged
+
+
+def _middle(parts: Iterable[Memory], vector_of: VectorOf) -> Vector | None:
+    """The unit vector between those of the parts, if they have any."""
+    held = [vector for part in parts if (vector := vector_of(part.id)) is not None]
+    if not held:
+        return None
+    total = np.sum(held, axis=0)
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-9), np.float32)
