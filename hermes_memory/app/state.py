@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -63,6 +63,11 @@ class UserState:
         if self._lookup is None:
             self._lookup = Lookup(self.memories.values())
         return self._lookup
+
+    def standing(self) -> Iterator[Memory]:
+        """What slots and summaries are made of: the live memories, and the parts of merged ones (SPEC §3.2)."""
+        yield from self.live.values()
+        yield from (part for part in self.parts.values() if part.merged_into in self.live)
 
     @property
     def pending(self) -> list[Turn]:
@@ -172,10 +177,9 @@ class UserState:
             return
         if vector is not None:
             self.archive.vectors.put(memory.id, vector)
+        self.archive.words.put(memory.id, self._words(memory.content))
         _keep(self.parts, memory, wanted=memory.merged_into is not None)
-        if may_return(memory):
-            self.resting[memory.id] = memory.with_(status=Status.ACTIVE)
-            self.archive.words.put(memory.id, self._words(memory.content))
+        _keep(self.resting, memory.with_(status=Status.ACTIVE), wanted=may_return(memory))
 
     def _bury(self, memory_id: str) -> None:
         self.archive.vectors.remove(memory_id)

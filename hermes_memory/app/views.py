@@ -101,7 +101,7 @@ def get_memory(state: UserState, wanted: GetMemory, _: Policy) -> dict[str, Any]
 
 def get_profile(state: UserState, _: GetProfile, policy: Policy) -> dict[str, Any]:
     """The user model by layer and dimension (SPEC §8)."""
-    return profile_record(build_profile(state.live.values(), policy.dimensions))
+    return profile_record(build_profile(state.standing(), policy.dimensions))
 
 
 def list_confirmations(state: UserState, wanted: ListConfirmations, _: Policy) -> dict[str, Any]:

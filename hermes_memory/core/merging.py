@@ -97,14 +97,16 @@ def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Mem
     opposed = {memory.rival_of for memory in board if memory.rival_of}
     groups: dict[tuple[Any, ...], list[Memory]] = {}
     for memory in board:
-        if memory.tier is tier and _may_merge(memory) and memory.id not in opposed:
+        if memory.dimension in rules.topicless or memory.id in opposed:
+            continue
+        if memory.tier is tier and _may_merge(memory):
             groups.setdefault(_kind(memory), []).append(memory)
     large = [group for group in groups.values() if len(group) > rules.merge_above]
     yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
 
 
 def _may_merge(memory: Memory) -> bool:
-    """Neither frozen nor about safety nor contested; a topic is more than that nothing was understood."""
+    """Neither frozen nor about safety nor contested, and told in one breath with others without loss."""
     return (
         memory.status in _LIVE
         and memory.lock in {Lock.PENDING, Lock.CONFIRMED}
@@ -112,7 +114,6 @@ def _may_merge(memory: Memory) -> bool:
         and memory.scope is not Scope.SESSION
         and memory.layer not in _APART
         and not (memory.safety or memory.rival_of or memory.negative)
-        and memory.predicate != memory.topic
     )
 
 

@@ -27,8 +27,9 @@ class Slot:
 
 def supports(memory: Memory, subject: str = USER) -> bool:
     """Whether a memory may stand behind a slot: current, atomic, lasting, undisputed, about the subject."""
+    stands = memory.status is Status.ACTIVE or memory.merged_into is not None  # a part goes on working (§3.2)
     return (
-        memory.status is Status.ACTIVE
+        stands
         and memory.subject == subject
         and memory.scope is Scope.USER
         and memory.granularity is Granularity.ATOMIC

@@ -65,6 +65,7 @@ class CapacityRules:
     longterm: int
     core: int
     merge_above: int
+    topicless: tuple[str, ...]
 
     def __post_init__(self) -> None:
         tiers = {"working": self.working, "longterm": self.longterm, "core": self.core}

@@ -1,0 +1,93 @@
+"""What is not nominated can neither say the same nor contradict (SPEC §4.1.8, §6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from hermes_memory.core.conflicts import contradicts, same_object
+from hermes_memory.core.lookup import Lookup
+from hermes_memory.core.model import Category, Layer, Memory, Polarity, Status
+from hermes_memory.core.text import content_hash, normal
+from tests.small_world import DIMENSIONS, a_memory
+
+OBJECTS = st.sampled_from(
+    [
+        "New York",
+        "NewYork",
+        "new york!",
+        "york",
+        "苏州",
+        "苏州工业园区",
+        "园区",
+        "猫",
+        "猫咪",
+        "５００",
+        "500",
+        "500 dollars",
+        "!!",
+    ]
+)
+FIELDS = st.fixed_dictionaries(
+    {
+        "subject": st.sampled_from(["user", "User", "妈妈"]),
+        "object": OBJECTS,
+        "dimension": st.sampled_from(["city", "hometown", "pet", "drink", "unknown"]),
+        "polarity": st.sampled_from(list(Polarity)),
+        "layer": st.sampled_from([Layer.IDENTITY, Layer.PREFERENCE]),
+        "status": st.sampled_from(list(Status)),
+    }
+)
+
+
+def memory_of(number: int, fields: dict[str, Any]) -> Memory:
+    content = f"{fields['subject']} {fields['object']}"
+    return a_memory(
+        id=f"m{number}", content=content, content_hash=content_hash(fields["subject"], fields["polarity"], content),
+        category=Category.FACT, **fields,
+    )  # fmt: skip
+
+
+@given(st.lists(FIELDS, max_size=12), FIELDS)
+def test_every_twin_and_every_contradiction_is_nominated(
+    held: list[dict[str, Any]], new: dict[str, Any]
+) -> None:
+    memories = [memory_of(number, fields) for number, fields in enumerate(held)]
+    lookup, statement = Lookup(memories), memory_of(99, new)
+    near = lookup.near(
+        statement.content_hash, statement.subject, DIMENSIONS.relatives(statement.dimension), statement.object
+    )
+    assert near == sorted(near, key=lambda memory_id: int(memory_id[1:]))
+    for memory in memories:
+        same_subject = normal(memory.subject) == normal(statement.subject)
+        twin = memory.content_hash == statement.content_hash or (
+            same_subject
+            and memory.dimension == statement.dimension
+            and same_object(memory.object, statement.object)
+        )
+        if memory.status is Status.SUPERSEDED:
+            assert memory.id not in near
+        elif twin or contradicts(statement, memory, DIMENSIONS):
+            assert memory.id in near
+
+
+def test_it_follows_changes_and_removals() -> None:
+    city = a_memory(id="a", object="苏州", content_hash="h1")
+    lookup = Lookup([city])
+    lookup.put(city.with_(object="杭州", content_hash="h2"))
+    assert lookup.near("h1", "user", (), "苏州") == []
+    assert lookup.near("h2", "user", (), "杭州") == ["a"]
+    lookup.put(city.with_(status=Status.SUPERSEDED))
+    assert lookup.near("h1", "user", ("city",), "苏州") == []
+    lookup.put(city)
+    lookup.remove("a")
+    lookup.remove("never there")
+    assert lookup.near("h1", "user", ("city",), "苏州") == []
+
+
+def test_a_memory_of_another_person_is_not_nominated_by_its_words() -> None:
+    lookup = Lookup([a_memory(id="a", object="苏州", content_hash="h1", subject="妈妈")])
+    assert lookup.near("h2", "user", ("city",), "苏州") == []
+    assert lookup.near("h2", "妈妈", (), "苏州") == ["a"]
