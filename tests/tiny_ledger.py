@@ -10,7 +10,7 @@ from typing import Any
 from hermes_memory.app.commands import Command, Edit, Incoming, Ingest, Recall, Settle
 from hermes_memory.app.desk import Decision, Desk, Policy
 from hermes_memory.app.handlers import decide
-from hermes_memory.app.recall import recall
+from hermes_memory.app.recall import Recalled, recall
 from hermes_memory.app.state import UserState
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Refusal, Span
 from hermes_memory.core.model import MEANING_FIELDS, Lock, Memory, Turn
@@ -198,8 +198,11 @@ class Person:
         return self.state.memories[memory_id]
 
     def recall(self, query: str = "?", **over: Any) -> dict[str, Any]:
+        return self.recalled(query, **over).answer
+
+    def recalled(self, query: str, **over: Any) -> Recalled:
         wanted = Recall(query=query, vector=vector(query), words=words(query), **over)
-        return recall(self.state, wanted, self.policy, self.now).answer
+        return recall(self.state, wanted, self.policy, self.now)
 
     def edit(self, memory: Memory, prepared: Any = None, **changes: Any) -> Any:
         values: dict[str, Any] = {"memory_id": memory.id, "expected_version": memory.version} | changes

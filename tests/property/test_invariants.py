@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hermes_memory.app.commands import (
     AnswerChallenge,
     AnswerConfirmation,
+    BringBack,
     Command,
     ConfirmMemory,
     Delete,
@@ -37,6 +38,7 @@ from hermes_memory.core.model import (
     MEANING_FIELDS,
     USER,
     EvidenceKind,
+    Granularity,
     Lock,
     Memory,
     Polarity,
@@ -61,7 +63,7 @@ OBJECTS = {
     "form_of_address": ("老王", "小王"), "need": ("租房", "买房"), "food_taboo": ("香菜", "芹菜"),
     "event": ("旅行",),
 }  # fmt: skip
-SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3})
+SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3, "merge_above": 2})
 SHORT = 90  # characters of the block: little room beside its head
 LIVE = {Status.ACTIVE, Status.REVIEW}
 NEVER_REFUSED = (Settle, EndSession, EndIdleSessions, Maintain, AnswerConfirmation, Delete)
@@ -259,7 +261,7 @@ class Life(RuleBasedStateMachine):
     def check_related(self, before: dict[str, Memory], said: list[Said]) -> None:
         """A settlement changes the sense only of what speaks of the same; the clock and the caps say so."""
         assert self.person.last is not None
-        housekeeping = {"capacity", "session_ended", "core_full"}
+        housekeeping = {"capacity", "session_ended", "core_full", "merged", "unmerged"}
         kept = {e.memory_id for e in self.person.last.audit if e.reason in housekeeping}
         topics = {(candidate.subject, candidate.dimension) for one in said for candidate in one.candidates}
         texts = {candidate.content for one in said for candidate in one.candidates}
@@ -331,6 +333,13 @@ class Life(RuleBasedStateMachine):
         if self.person.last is not None:
             evicted = {e.memory_id for e in self.person.last.audit if e.reason == "capacity"}
             assert {m.id for m in self.person.last.memories} <= set(request["memory_ids"]) | evicted
+
+    @precondition(has_memories)
+    @rule(number=NUMBER)
+    def recall_from_the_archive(self, number: int) -> None:
+        if memory := self.pick(number):
+            found = self.person.recalled(memory.content)
+            self.act(BringBack(memory_ids=found.returned))
 
     @rule(session=SESSION)
     def end_session(self, session: str) -> None:
@@ -416,6 +425,23 @@ class Life(RuleBasedStateMachine):
             assert memory.rival_of is None or memory.rival_of in memories
             assert (memory.archived_at is not None) == (memory.status is Status.ARCHIVED)
             assert 0 <= memory.confidence <= 1
+
+    @invariant()
+    def merged_records_hold_their_parts_and_nothing_else(self) -> None:
+        """SPEC §3.2: a merged record keeps its parts addressable and is no more than they are."""
+        memories = self.person.state.memories
+        parts: dict[str, set[str]] = {}
+        for memory in memories.values():
+            if memory.merged_into:
+                assert memory.status is Status.ARCHIVED
+                assert memories[memory.merged_into].granularity is Granularity.SPAN
+                parts.setdefault(memory.merged_into, set()).add(memory.id)
+        for span in (m for m in memories.values() if m.granularity is Granularity.SPAN):
+            listed = span.attributes["parts"]
+            assert {part["id"] for part in listed} == parts[span.id]
+            assert len(listed) > 1
+            assert all(memories[part["id"]].content == part["content"] for part in listed)
+            assert span.lock is not Lock.FROZEN
 
     @invariant()
     def one_value_stands_unless_the_user_said_both(self) -> None:
