@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,10 +74,7 @@ def _vectors(seed: int, count: int, centre: Floats) -> Floats:
 async def _put(ledger: Ledger, name: str, said: Sequence[tuple[Kind, str, str]], vectors: Floats) -> None:
     key = UserKey(DEFAULT_NAMESPACE, name)
     now = datetime.now(UTC)
-    memories = tuple(
-        _memory(key, number, said=(kind, text, value), now=now)
-        for number, (kind, text, value) in enumerate(said)
-    )
+    memories = tuple(synthetic(key, said, now))
     await ledger.commit(
         Commit(
             key=key,
@@ -89,6 +86,12 @@ async def _put(ledger: Ledger, name: str, said: Sequence[tuple[Kind, str, str]],
             vectors={memory.id: vector for memory, vector in zip(memories, vectors, strict=True)},
         )
     )
+
+
+def synthetic(key: UserKey, said: Sequence[tuple[Kind, str, str]], now: datetime) -> Iterator[Memory]:
+    """The memories of one user, the newest first."""
+    for number, (kind, text, value) in enumerate(said):
+        yield _memory(key, number, said=(kind, text, value), now=now)
 
 
 def _memory(key: UserKey, number: int, *, said: tuple[Kind, str, str], now: datetime) -> Memory:
