@@ -12,14 +12,13 @@ from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.confirmation import Choice, ConfirmationRequest, RequestStatus
 from hermes_memory.core.frozen import confirm, freeze
-from hermes_memory.core.model import Affirmed, Lock, Memory, Role, Status, Turn
+from hermes_memory.core.model import LIVE, Affirmed, Lock, Memory, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.text import normal
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 from hermes_memory.errors import NotFound
 
-LIVE = {Status.ACTIVE, Status.REVIEW}
 PANEL = "panel"  # the session of what is answered by hand
 
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from hermes_memory.app.records import change_record
-from hermes_memory.app.state import LIVE, UserState, Words
+from hermes_memory.app.state import UserState, Words
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.life import keep_caps
 from hermes_memory.core.merging import mend
-from hermes_memory.core.model import Memory, Turn
+from hermes_memory.core.model import LIVE, Memory, Turn
 from hermes_memory.core.rules import Rules
 from hermes_memory.errors import HermesError, NotFound
 from hermes_memory.ports.embedder import Vector
@@ -73,7 +73,7 @@ class Draft:
     erased: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.board = Board(self.state.memories, self.desk.now)
+        self.board = Board(self.state.memories, self.desk.now, self.state.tiers)
 
     def memory(self, memory_id: str) -> Memory:
         """A memory of this user. Raises NotFound."""

@@ -19,13 +19,14 @@ from hermes_memory.app.commands import (
 )
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import memory_record
-from hermes_memory.app.state import LIVE, UserState
+from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Op
 from hermes_memory.core.candidate import Candidate
 from hermes_memory.core.frozen import confirm, freeze
 from hermes_memory.core.ids import digest
 from hermes_memory.core.merging import parts_of
 from hermes_memory.core.model import (
+    LIVE,
     MAX_CONTENT_CHARS,
     Affirmed,
     Category,

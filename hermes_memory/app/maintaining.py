@@ -8,7 +8,6 @@ from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPause
 from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.state import UserState
-from hermes_memory.core.board import Board
 from hermes_memory.core.life import age, bring_back
 from hermes_memory.core.reasons import Reason
 from hermes_memory.ports.ledger import Job, JobStatus
@@ -18,7 +17,6 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
     """One night for one user (SPEC §9), as of ``command.now``. A second run the same night changes nothing."""
     desk = replace(desk, now=command.now, actor="nightly")
     draft = Draft(state, desk)
-    draft.board = Board(state.memories, command.now)
     age(draft.board, desk.policy.rules.life)
     draft.tidy()
     expired = close_questions(draft)

@@ -9,14 +9,13 @@ from datetime import datetime
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.life import may_return
 from hermes_memory.core.lookup import Lookup
-from hermes_memory.core.model import Lock, Memory, Status, Turn
+from hermes_memory.core.model import LIVE, Lock, Memory, Status, Tier, Turn
 from hermes_memory.core.ranking import Shelf, always_on
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import AccessCount, Commit, Job, Session, Snapshot
 
 Words = Callable[[str], tuple[str, ...]]
-LIVE = {Status.ACTIVE, Status.REVIEW}
 
 
 class UserState:
@@ -38,6 +37,7 @@ class UserState:
         self.settings = snapshot.settings
         self.memories: dict[str, Memory] = {}
         self.live: dict[str, Memory] = {}
+        self.tiers: dict[Tier, dict[str, Memory]] = {tier: {} for tier in Tier}
         self.slots: dict[str, dict[str, Memory]] = {}
         self.rivals: dict[str, Memory] = {}
         self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex(), self.slots, self.rivals)
@@ -158,7 +158,9 @@ class UserState:
             self._keep_resting(memory, vector)
 
     def _keep_live(self, memory: Memory, before: Memory | None, vector: Vector | None) -> None:
-        self.live[memory.id] = memory
+        if before is not None and before.tier is not memory.tier:
+            self.tiers[before.tier].pop(memory.id, None)
+        self.live[memory.id] = self.tiers[memory.tier][memory.id] = memory
         if vector is not None:
             self.shelf.vectors.put(memory.id, vector)
         if before is None or before.content != memory.content or memory.id not in self.shelf.words:
@@ -189,6 +191,7 @@ class UserState:
 
     def _unshelve(self, memory_id: str) -> None:
         if (memory := self.live.pop(memory_id, None)) is not None:
+            self.tiers[memory.tier].pop(memory_id, None)
             self._leave_slot(memory)
         self.shelf.vectors.remove(memory_id)
         self.shelf.words.remove(memory_id)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
-from hermes_memory.core.model import Lock, Memory, Revision
+from hermes_memory.core.model import LIVE, Lock, Memory, Revision, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.transitions import LockEvent, StatusEvent, move_lock, move_status
 
@@ -57,11 +57,30 @@ _FREE = {"version", "evidence", "confirmations", "contradictions", "access_count
 _VERSIONED = tuple(field.name for field in fields(Memory) if field.name not in _FREE)
 
 
-class Board:
-    """A user's memories under change. ``now`` is receipt time, the time of every change made here."""
+Tiers = Mapping[Tier, Mapping[str, Memory]]  # the live memories by tier, then by id
 
-    def __init__(self, memories: Mapping[str, Memory], now: datetime) -> None:
+
+def tiers_of(memories: Iterable[Memory]) -> Tiers:
+    """The live ones of ``memories`` by tier."""
+    held: dict[Tier, dict[str, Memory]] = {tier: {} for tier in Tier}
+    for memory in memories:
+        if memory.status in LIVE:
+            held[memory.tier][memory.id] = memory
+    return held
+
+
+class Board:
+    """A user's memories under change.
+
+    Args:
+        memories: As they are stored.
+        now: Receipt time, the time of every change made here.
+        tiers: The live ones of them by tier, where somebody keeps count already.
+    """
+
+    def __init__(self, memories: Mapping[str, Memory], now: datetime, tiers: Tiers | None = None) -> None:
         self._before = memories
+        self._tiers = tiers if tiers is not None else tiers_of(memories.values())
         self._after: dict[str, Memory] = {}
         self.now = now
         self.changes: list[Change] = []
@@ -90,6 +109,11 @@ class Board:
     def touched(self) -> Iterable[Memory]:
         """The memories that were placed here, changed or not."""
         return self._after.values()
+
+    @property
+    def touched_ids(self) -> list[str]:
+        """The ids of what was placed here or taken out."""
+        return [*self._after, *sorted(self.deleted)]
 
     @property
     def changed(self) -> tuple[Memory, ...]:
@@ -169,9 +193,27 @@ class Board:
         self._after.pop(memory.id, None)
         self.log(Op.ERASED, reason, memory)
 
-    def count(self, tier: str) -> int:
+    def before(self, memory_id: str) -> Memory | None:
+        """The memory as it is stored, or None."""
+        return self._before.get(memory_id)
+
+    def within(self, tier: Tier) -> list[Memory]:
+        """The live memories of a tier, those placed here last."""
+        held = [m for i, m in self._tiers[tier].items() if i not in self._after and i not in self.deleted]
+        return held + [m for m in self._after.values() if m.tier is tier and m.status in LIVE]
+
+    def live(self) -> Iterator[Memory]:
+        """Every live memory."""
+        return (memory for tier in Tier for memory in self.within(tier))
+
+    def count(self, tier: Tier) -> int:
         """How many live memories a tier holds."""
-        return sum(1 for memory in self if memory.tier == tier and memory.status in {"active", "review"})
+        left = sum(1 for i in (*self._after, *self.deleted) if i in self._tiers[tier])
+        return (
+            len(self._tiers[tier])
+            - left
+            + sum(m.tier is tier and m.status in LIVE for m in self._after.values())
+        )
 
     def frozen(self) -> Iterator[Memory]:
         """Every frozen memory."""

@@ -122,10 +122,12 @@ class Dimensions:
         """The words that stand before an object of this dimension in the briefing; empty for an open one."""
         return entry.labels.get(language, "") if (entry := self._by_key.get(key)) else ""
 
-    def relatives(self, key: str) -> frozenset[str]:
-        """The key itself and every one that is related to it."""
-        named = self._by_key[key].related if key in self._by_key else ()
-        return frozenset({key, *named, *self._named_by.get(key, ())})
+    def rivalling(self, key: str) -> frozenset[str]:
+        """The dimensions whose statements may contradict one of ``key`` without naming the same object."""
+        entry = self._by_key.get(key)
+        if entry is None or not (entry.single or entry.exclusive):
+            return frozenset()
+        return frozenset({key, *entry.related, *self._named_by.get(key, ())})
 
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""

@@ -8,12 +8,10 @@ from datetime import datetime
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.decay import days_between, retention
 from hermes_memory.core.merging import Vector, VectorOf, compress
-from hermes_memory.core.model import Category, Lock, Memory, Scope, Status, Tier
+from hermes_memory.core.model import LIVE, Category, Lock, Memory, Scope, Status, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules, Rules
 from hermes_memory.core.transitions import StatusEvent, may_leave_working
-
-LIVE = {Status.ACTIVE, Status.REVIEW}
 
 
 def end_session(board: Board, session_id: str) -> None:
@@ -39,10 +37,10 @@ def keep_caps(board: Board, rules: Rules, seed: str, vector_of: VectorOf) -> dic
     vectors: dict[str, Vector] = {}
     for tier in (Tier.WORKING, Tier.LONGTERM):
         vectors |= compress(board, tier, rules.capacity, seed, vector_of)
-        held = [m for m in board if m.tier is tier and m.status in LIVE and m.lock is not Lock.FROZEN]
         over = board.count(tier) - rules.capacity.of(tier)
         if over <= 0:
             continue
+        held = [memory for memory in board.within(tier) if memory.lock is not Lock.FROZEN]
         for memory in sorted(held, key=_least_wanted(tier, board.now, rules.life))[:over]:
             board.status(memory, StatusEvent.ARCHIVE, Op.EVICTED, Reason.CAPACITY)
     return vectors

@@ -6,6 +6,7 @@ by ``core.settle`` and ``core.conflicts``; what is not can neither be a twin nor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from hermes_memory.core.model import Memory, Status
@@ -17,7 +18,8 @@ class Lookup:
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._keys: dict[str, frozenset[str]] = {}
-        self._numbers: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}  # how many words an object has
+        self._numbers: dict[str, int] = {}  # the order in which they came
         self._ids: dict[str, set[str]] = {}
         self._next = 0
         for memory in memories:
@@ -33,20 +35,31 @@ class Lookup:
             self._leave(memory.id, before - keys)
             for key in keys - before:
                 self._ids.setdefault(key, set()).add(memory.id)
-            self._keys[memory.id] = keys
+            self._keys[memory.id], self._sizes[memory.id] = keys, len(pieces(memory.object))
 
     def remove(self, memory_id: str) -> None:
         """Forget a memory; an unknown id is ignored."""
         self._leave(memory_id, self._keys.pop(memory_id, frozenset()))
         self._numbers.pop(memory_id, None)
+        self._sizes.pop(memory_id, None)
 
     def near(self, hashed: str, subject: str, dimensions: Iterable[str], object_: str) -> list[str]:
-        """The ids that share the hash, or the subject together with a dimension or a word of the object; oldest first."""
+        """The ids with that hash, in one of the dimensions, or with an object that names the same; oldest first.
+
+        Only of that subject, except by hash.
+        """
         who = normal(subject)
-        keys = [_hash_key(hashed), *(_topic_key(who, dimension) for dimension in dimensions)]
-        keys += [_word_key(who, word) for word in _words(object_)]
+        keys = [_hash_key(hashed), _whole_key(who, object_), *(_topic_key(who, one) for one in dimensions)]
         found = {memory_id for key in keys for memory_id in self._ids.get(key, ())}
+        found.update(self._naming(who, pieces(object_)))
         return sorted(found, key=self._numbers.__getitem__)
+
+    def _naming(self, who: str, words: frozenset[str]) -> Iterator[str]:
+        """Those of which the words all stand in the object, or the other way round."""
+        shared = Counter(memory_id for word in words for memory_id in self._ids.get(_word_key(who, word), ()))
+        for memory_id, number in shared.items():
+            if number == min(len(words), self._sizes[memory_id]):
+                yield memory_id
 
     def _leave(self, memory_id: str, keys: Iterable[str]) -> None:
         for key in keys:
@@ -59,12 +72,8 @@ def _keys_of(memory: Memory) -> Iterator[str]:
     who = normal(memory.subject)
     yield _hash_key(memory.content_hash)
     yield _topic_key(who, memory.dimension)
-    yield from (_word_key(who, word) for word in _words(memory.object))
-
-
-def _words(object_: str) -> frozenset[str]:
-    """Two objects that name the same thing share one of these."""
-    return pieces(object_) | {normal(object_)}
+    yield _whole_key(who, memory.object)
+    yield from (_word_key(who, word) for word in pieces(memory.object))
 
 
 def _hash_key(hashed: str) -> str:
@@ -73,6 +82,10 @@ def _hash_key(hashed: str) -> str:
 
 def _topic_key(who: str, dimension: str) -> str:
     return f"topic {who} {dimension}"
+
+
+def _whole_key(who: str, object_: str) -> str:
+    return f"whole {who} {normal(object_)}"
 
 
 def _word_key(who: str, word: str) -> str:

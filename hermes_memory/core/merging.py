@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import (
+    LIVE,
     MAX_CONTENT_CHARS,
     Granularity,
     Layer,
@@ -33,7 +34,6 @@ Vector = NDArray[np.float32]
 VectorOf = Callable[[str], Vector | None]  # memory id → its vector, shape (dimension,), if it has one
 
 _BETWEEN = {"zh": "；", "en": "; "}
-_LIVE = {Status.ACTIVE, Status.REVIEW}
 _APART = {Layer.RESTRICTION, Layer.STYLE}  # always told one by one
 
 
@@ -65,7 +65,7 @@ def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]
     """
     vectors: dict[str, Vector] = {}
     dissolved: set[str] = set()
-    for span in [memory for memory in board if memory.granularity is Granularity.SPAN]:
+    for span in _concerned(board):
         parts = parts_of(board, span)
         if span.attributes.get("parts") == _listed(parts):
             continue
@@ -82,9 +82,17 @@ def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]
     return vectors, dissolved
 
 
-def parts_of(board: Iterable[Memory], span: Memory) -> list[Memory]:
+def parts_of(board: Board, span: Memory) -> list[Memory]:
     """The memories that rest in a merged record, oldest words first."""
-    return _in_order(memory for memory in board if memory.merged_into == span.id)
+    listed = (board.get(part["id"]) for part in span.attributes.get("parts", ()))
+    return _in_order(part for part in listed if part is not None and part.merged_into == span.id)
+
+
+def _concerned(board: Board) -> list[Memory]:
+    """The merged records of which a part was touched."""
+    held = [memory for memory_id in board.touched_ids if (memory := board.before(memory_id)) is not None]
+    spans = (board.get(span_id) for span_id in dict.fromkeys(m.merged_into for m in held if m.merged_into))
+    return [span for span in spans if span is not None]
 
 
 def release(board: Board, part: Memory, message_id: str | None) -> Memory:
@@ -94,12 +102,12 @@ def release(board: Board, part: Memory, message_id: str | None) -> Memory:
 
 def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Memory]]:
     """Groups of more than ``merge_above`` memories that differ in nothing but what they say, largest first."""
-    opposed = {memory.rival_of for memory in board if memory.rival_of}
+    held = board.within(tier)
+    opposed = {memory.rival_of for memory in board.live() if memory.rival_of}
     groups: dict[tuple[Any, ...], list[Memory]] = {}
-    for memory in board:
-        if memory.dimension in rules.topicless or memory.id in opposed:
-            continue
-        if memory.tier is tier and _may_merge(memory):
+    for memory in held:
+        apart = memory.dimension in rules.topicless or memory.id in opposed
+        if not apart and _may_merge(memory):
             groups.setdefault(_kind(memory), []).append(memory)
     large = [group for group in groups.values() if len(group) > rules.merge_above]
     yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
@@ -108,7 +116,7 @@ def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Mem
 def _may_merge(memory: Memory) -> bool:
     """Neither frozen nor about safety nor contested, and told in one breath with others without loss."""
     return (
-        memory.status in _LIVE
+        memory.status in LIVE
         and memory.lock in {Lock.PENDING, Lock.CONFIRMED}
         and memory.granularity is Granularity.ATOMIC
         and memory.scope is not Scope.SESSION

@@ -74,6 +74,9 @@ class Status(StrEnum):
     ARCHIVED = "archived"
 
 
+LIVE = frozenset({Status.ACTIVE, Status.REVIEW})  # what takes part in gates and recall
+
+
 class Polarity(StrEnum):
     """Whether the statement affirms or denies."""
 

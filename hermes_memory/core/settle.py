@@ -37,9 +37,9 @@ from hermes_memory.core.entry import (
 )
 from hermes_memory.core.frozen import confirm, freeze, freezes_at_once, source_confidence
 from hermes_memory.core.ids import digest
-from hermes_memory.core.life import LIVE
 from hermes_memory.core.merging import release
 from hermes_memory.core.model import (
+    LIVE,
     Affirmed,
     Category,
     Granularity,
@@ -136,7 +136,7 @@ class Settlement:
         if self.around.near is None:
             return list(self.board)
         candidate = entry.candidate
-        dimensions = self.around.dimensions.relatives(candidate.dimension)
+        dimensions = self.around.dimensions.rivalling(candidate.dimension)
         ids = self.around.near(entry.hash, candidate.subject, dimensions, candidate.object)
         nominated = dict.fromkeys(ids) | dict.fromkeys(memory.id for memory in self.board.touched)
         return [memory for memory_id in nominated if (memory := self.board.get(memory_id)) is not None]

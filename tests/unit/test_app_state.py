@@ -178,8 +178,8 @@ def test_what_was_deleted_is_gone_from_the_board() -> None:
 @pytest.mark.parametrize("status", Status)
 def test_spec_4_2_a_tier_counts_what_lives_in_it(status: Status) -> None:
     board = Board({"mem-1": a_memory(status=status)}, NOW)
-    assert board.count("working") == (status in {"active", "review"})
-    assert board.count("core") == 0
+    assert board.count(Tier.WORKING) == (status in {"active", "review"})
+    assert board.count(Tier.CORE) == 0
 
 
 def test_records_are_json_ready() -> None:

@@ -24,6 +24,8 @@ OBJECTS = st.sampled_from(
         "园区",
         "猫",
         "猫咪",
+        "安静",
+        "热闹的地方",
         "５００",
         "500",
         "500 dollars",
@@ -34,7 +36,7 @@ FIELDS = st.fixed_dictionaries(
     {
         "subject": st.sampled_from(["user", "User", "妈妈"]),
         "object": OBJECTS,
-        "dimension": st.sampled_from(["city", "hometown", "pet", "drink", "unknown"]),
+        "dimension": st.sampled_from(["city", "hometown", "pet", "environment", "unknown"]),
         "polarity": st.sampled_from(list(Polarity)),
         "layer": st.sampled_from([Layer.IDENTITY, Layer.PREFERENCE]),
         "status": st.sampled_from(list(Status)),
@@ -57,7 +59,7 @@ def test_every_twin_and_every_contradiction_is_nominated(
     memories = [memory_of(number, fields) for number, fields in enumerate(held)]
     lookup, statement = Lookup(memories), memory_of(99, new)
     near = lookup.near(
-        statement.content_hash, statement.subject, DIMENSIONS.relatives(statement.dimension), statement.object
+        statement.content_hash, statement.subject, DIMENSIONS.rivalling(statement.dimension), statement.object
     )
     assert near == sorted(near, key=lambda memory_id: int(memory_id[1:]))
     for memory in memories:
