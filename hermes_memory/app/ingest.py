@@ -10,6 +10,7 @@ from hermes_memory.app.commands import EndIdleSessions, EndSession, Incoming, In
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import request_of, request_record
 from hermes_memory.app.state import UserState
+from hermes_memory.core.board import Op
 from hermes_memory.core.ids import digest
 from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
@@ -156,20 +157,52 @@ def end(state: UserState, command: EndSession, desk: Desk) -> Decision:
 
 
 def end_idle(state: UserState, _: EndIdleSessions, desk: Desk) -> Decision:
-    """Close the conversations that have been silent long enough."""
-    before = idle_before(desk.now, desk.policy.rules.life)
-    idle = [
-        session.id for session in state.sessions.values() if not session.ended and session.last_at <= before
-    ]
-    waiting = {turn.session_id for turn in state.pending}
+    """Close the conversations that have been silent long enough, and give up turns nobody could read in time."""
+    life = desk.policy.rules.life
     draft = Draft(state, desk)
-    for session_id in idle:
-        if session_id not in waiting:
-            _close(draft, session_id)
+    _give_up(draft, outdated(state, desk.now, life))
+    given_up = set(draft.extracted)
+    before = idle_before(desk.now, life)
+    waiting = {turn.session_id for turn in state.pending if (turn.session_id, turn.index) not in given_up}
+    for session in state.sessions.values():
+        if not session.ended and session.last_at <= before and session.id not in waiting:
+            _close(draft, session.id)
     draft.tidy()
-    return (
-        draft.decide({"ended": sorted(draft.sessions)}) if draft.sessions else Decision(None, {"ended": []})
-    )
+    result = {"ended": sorted(draft.sessions)}
+    return draft.decide(result) if draft.sessions or draft.extracted else Decision(None, result)
+
+
+def outdated(state: UserState, now: datetime, life: LifeRules) -> list[Turn]:
+    """Turns that still wait although raw turns are kept no longer (SPEC §4.3)."""
+    before = now - timedelta(hours=life.turns_hours)
+    return [turn for turn in state.pending if turn.received_at < before]
+
+
+def _give_up(draft: Draft, turns: list[Turn]) -> None:
+    """They are read no more; their jobs say so."""
+    now = draft.desk.now
+    draft.extracted += [(turn.session_id, turn.index) for turn in turns]
+    for job_id in dict.fromkeys(turn.job_id for turn in turns):
+        job = draft.state.jobs.get(job_id or "")
+        if job is None:
+            continue
+        lost = [turn for turn in turns if turn.job_id == job_id]
+        left = max(0, job.pending_turns - len(lost))
+        refused = tuple(
+            {
+                "op": "refused",
+                "memory_id": None,
+                "reason": Reason.OUTDATED.value,
+                "message_id": turn.message_id,
+            }
+            for turn in lost
+        )
+        draft.jobs[job.id] = replace(
+            job, status=JobStatus.RUNNING if left else JobStatus.FAILED, reason=Reason.OUTDATED.value,
+            pending_turns=left, changes=(*job.changes, *refused), updated_at=now, version=draft.state.version + 1,
+        )  # fmt: skip
+    for turn in turns:
+        draft.board.log(Op.REFUSED, Reason.OUTDATED, None, turn.message_id)
 
 
 def idle_before(now: datetime, life: LifeRules) -> datetime:

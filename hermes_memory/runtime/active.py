@@ -23,7 +23,7 @@ from hermes_memory.app.commands import (
 )
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.app.handlers import decide
-from hermes_memory.app.ingest import idle_before, repeated
+from hermes_memory.app.ingest import idle_before, outdated, repeated
 from hermes_memory.app.recall import recall
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
@@ -321,9 +321,12 @@ class ActiveUser:
 
     async def _end_idle_sessions(self) -> None:
         """Close conversations without a message for the configured minutes (SPEC §4.2)."""
-        now = self.around.clock.now()
-        before = idle_before(now, self.around.policy.rules.life)
-        if any(not session.ended and session.last_at <= before for session in self.state.sessions.values()):
+        now, life = self.around.clock.now(), self.around.policy.rules.life
+        before = idle_before(now, life)
+        idle = any(
+            not session.ended and session.last_at <= before for session in self.state.sessions.values()
+        )
+        if idle or outdated(self.state, now, life):
             operation_id = f"idle:{self.state.version}:{now.timestamp():.0f}"
             await self.execute(EndIdleSessions(), operation_id, actor="clock")
 

@@ -289,6 +289,33 @@ def test_spec_4_2_a_session_ends_after_ten_idle_minutes_unless_turns_wait() -> N
     assert person.last is None
 
 
+def test_spec_4_3_a_turn_that_nobody_could_read_is_given_up_after_a_day() -> None:
+    person = Person()
+    job_id = person.act(post(message("我养猫"), message("我住在苏州")))["job_id"]
+    person.pass_time(hours=24)
+    person.act(EndIdleSessions())
+    assert len(person.state.pending) == 2
+    person.pass_time(minutes=1)
+    assert person.act(EndIdleSessions()) == {"ended": ["s1"]}
+    assert person.state.pending == []
+    assert person.last is not None
+    (job,) = person.last.jobs
+    assert (job.id, job.status, job.reason, job.pending_turns) == (job_id, JobStatus.FAILED, "outdated", 0)
+    assert [change["reason"] for change in job.changes] == ["outdated", "outdated"]
+    assert [(entry.op, entry.reason) for entry in person.ledger.audit] == [("refused", "outdated")] * 2
+
+
+def test_spec_4_3_only_the_outdated_turns_of_a_job_are_given_up() -> None:
+    person = Person()
+    person.act(post(message("我养猫")))
+    person.pass_time(hours=23)
+    person.act(post(message("我养狗")))
+    person.pass_time(hours=2)
+    person.act(EndIdleSessions())
+    assert [turn.content for turn in person.state.pending] == ["我养狗"]
+    assert not person.state.sessions["s1"].ended
+
+
 def test_spec_4_2_the_end_of_a_session_keeps_longterm_under_its_cap() -> None:
     for command in (EndSession(session_id="s1"), EndIdleSessions()):
         person = Person(policy(rules(capacity={"longterm": 2})))

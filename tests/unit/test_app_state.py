@@ -10,7 +10,7 @@ from hermes_memory.app.commands import Command, Delete, EndSession
 from hermes_memory.app.handlers import HANDLERS
 from hermes_memory.app.records import session_record, turn_record
 from hermes_memory.core.board import Board, Op
-from hermes_memory.core.model import Status
+from hermes_memory.core.model import Status, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.ports.ledger import AccessCount
 from tests.small_world import DAY, HOUR, NOW, a_memory, a_turn, say

@@ -17,6 +17,7 @@ from hermes_memory.core.reasons import Reason
 from hermes_memory.errors import HermesError
 from serve_app.api import create_app
 from serve_app.problems import HTTP_PROBLEMS, STATUS, TooLarge, status_of
+from tests.docs import diagrams
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -95,3 +96,10 @@ def test_error_codes() -> None:
 
 def test_every_error_has_a_status_of_its_own() -> None:
     assert set(STATUS) == set(kinds())
+
+
+def test_the_diagrams_are_those_of_the_tables() -> None:
+    """Repair: python -m tests.docs.diagrams."""
+    page = diagrams.PAGE.read_text(encoding="utf-8")
+    assert not list(diagrams.missing(page))
+    assert diagrams.with_diagrams(page) == page
