@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from hermes_memory.core.transitions import LOCKS, STATUSES
 
@@ -18,7 +19,7 @@ _START = {"locks": "pending", "statuses": "active"}
 
 def drawn(name: str) -> str:
     """A Mermaid state diagram and the table it stands for."""
-    table: Mapping[tuple[StrEnum, StrEnum], StrEnum] = LOCKS if name == "locks" else STATUSES
+    table: Mapping[Any, StrEnum] = LOCKS if name == "locks" else STATUSES
     arrows = [f"    {before} --> {after}: {event}" for (before, event), after in table.items()]
     rows = [f"| `{before}` | `{event}` | `{after}` |" for (before, event), after in table.items()]
     return "\n".join(
