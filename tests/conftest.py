@@ -30,6 +30,9 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 # ------------------------------------------------------------------------------------------------ hypothesis
 
+# As in Ray's workers: two threads of the embedder that wait for each other are slower than one on a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 hypothesis.settings.register_profile("default", max_examples=300, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", max_examples=10_000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
