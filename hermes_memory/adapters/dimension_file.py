@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hermes_memory.core.dimensions import Cardinality, Dimension, Dimensions, SafetyClass
+from hermes_memory.core.dimensions import Cardinality, Dimension, Dimensions, SafetyClass, Sensitive
 from hermes_memory.core.model import Category, Layer
 from hermes_memory.errors import InvalidConfig
 
@@ -17,7 +17,7 @@ LANGUAGES = frozenset({"zh", "en"})
 NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
-_ALLOWED = _REQUIRED | {"layer", "related", "exclusive", "safety", "freeze_class", "avoids"}
+_ALLOWED = _REQUIRED | {"layer", "related", "exclusive", "safety", "freeze_class", "avoids", "sensitive"}
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -69,6 +69,7 @@ def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
         safety=_optional(where + ".safety", SafetyClass, row.get("safety")),
         freeze_class=_freeze_class(where + ".freeze_class", row.get("freeze_class")),
         avoids=row.get("avoids") is True,
+        sensitive=_optional(where + ".sensitive", Sensitive, row.get("sensitive")),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hermes_memory.core.candidate import Candidate, SpeechAct
-from hermes_memory.core.dimensions import Dimensions, SafetyClass
+from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Source, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Consent, EntryRules
@@ -22,7 +22,6 @@ BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
 
 _BLOCK = re.compile(re.escape(BLOCK_OPEN) + r".*?(?:" + re.escape(BLOCK_CLOSE) + r"|\Z)", re.DOTALL)
 _MASK = re.compile(r"\[[a-z]+\]")
-_SENSITIVE = {SafetyClass.ALLERGY, SafetyClass.ILLNESS, SafetyClass.MEDICATION, SafetyClass.RELIGIOUS_TABOO}
 _NOT_BELIEVED = {
     SpeechAct.JOKE: Reason.JOKE,
     SpeechAct.HYPOTHETICAL: Reason.HYPOTHETICAL,
@@ -96,10 +95,10 @@ def check_grounding(candidate: Candidate, entrance: Entrance) -> Reason | None:
 
 
 def check_privacy(candidate: Candidate, entrance: Entrance) -> Reason | None:
-    """Health and religion only in the user's own words, with consent; nothing that is a masked secret (§4.1.3)."""
+    """Sensitive matters only in the user's own words, with consent; nothing that is a masked secret (§4.1.3)."""
     if not normal(_MASK.sub("", candidate.object)):
         return Reason.PRIVACY
-    if entrance.dimensions.safety(candidate.dimension) not in _SENSITIVE:
+    if entrance.dimensions.sensitive(candidate.dimension) is None:
         return None
     if candidate.source is Source.INFERRED:
         return Reason.SENSITIVE_INFERRED

@@ -32,6 +32,22 @@ class SafetyClass(StrEnum):
     RED_LINE = "red_line"
 
 
+class Sensitive(StrEnum):
+    """What may be kept in the user's own words only, never concluded (SPEC §4.1.3)."""
+
+    HEALTH = "health"
+    RELIGION = "religion"
+    GOVERNMENT = "government"
+
+
+_SENSITIVE_BY_CLASS = {
+    SafetyClass.ALLERGY: Sensitive.HEALTH,
+    SafetyClass.ILLNESS: Sensitive.HEALTH,
+    SafetyClass.MEDICATION: Sensitive.HEALTH,
+    SafetyClass.RELIGIOUS_TABOO: Sensitive.RELIGION,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dimension:
     """One dimension.
@@ -40,7 +56,8 @@ class Dimension:
     ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
     most one can hold at a time even when the dimension is multi-valued. ``freeze_class`` names the
     ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the label itself
-    says that the objects are unwanted.
+    says that the objects are unwanted. ``sensitive``: why it is never inferred, where the safety class does not
+    say so already.
     """
 
     key: str
@@ -54,6 +71,7 @@ class Dimension:
     safety: SafetyClass | None = None
     freeze_class: str | None = None
     avoids: bool = False
+    sensitive: Sensitive | None = None
 
     @property
     def single(self) -> bool:
@@ -96,6 +114,12 @@ class Dimensions:
     def safety(self, key: str) -> SafetyClass | None:
         """The safety class, if statements of this dimension carry the safety flag."""
         return entry.safety if (entry := self._by_key.get(key)) else None
+
+    def sensitive(self, key: str) -> Sensitive | None:
+        """Why statements of this dimension are never inferred (SPEC §4.1.3): its own mark, or its safety class."""
+        if (entry := self._by_key.get(key)) is None:
+            return None
+        return entry.sensitive or (_SENSITIVE_BY_CLASS.get(entry.safety) if entry.safety else None)
 
     def freeze_class(self, key: str) -> str | None:
         """The ``freeze.immediate`` class of this dimension, if any."""

@@ -328,14 +328,12 @@ def test_the_quote_of_a_lost_span_is_empty() -> None:
     assert check_grounding(lost, entrance()) is Reason.UNGROUNDED
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SPEC §4.1.3: religion is never inferred; the packaged dimension `religion` is not marked as sensitive, and "
-    "the gate knows sensitive matters by their safety class only",
+@pytest.mark.parametrize(
+    "key", ["religion", "religious_taboo", "allergy", "health_state", "pregnancy", "legal_matter"]
 )
-def test_spec_4_1_3_a_faith_is_never_inferred_either() -> None:
+def test_spec_4_1_3_a_faith_is_never_inferred_either(key: str) -> None:
     packaged = load_dimensions(Path(__file__).resolve().parents[2] / "configs" / "dimensions.toml")
     turn = said("我每周去寺里")
     room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry)
-    guess = a_candidate(turn, dimension="religion", object="寺", layer=Layer.IDENTITY, source=Source.INFERRED)
+    guess = a_candidate(turn, dimension=key, object="寺", source=Source.INFERRED)
     assert refusal(guess, room) is Reason.SENSITIVE_INFERRED

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes_memory.adapters.dimension_file import load_dimensions
-from hermes_memory.core.dimensions import SafetyClass
+from hermes_memory.core.dimensions import SafetyClass, Sensitive
 from hermes_memory.core.model import Category
 from hermes_memory.errors import InvalidConfig
 
@@ -52,6 +52,18 @@ def test_what_the_specification_names_is_there() -> None:
     assert SHIPPED.safety("red_line") is SafetyClass.RED_LINE
 
 
+def test_spec_4_1_3_sensitive_matters_are_marked() -> None:
+    marked = {entry.key: SHIPPED.sensitive(entry.key) for entry in SHIPPED if SHIPPED.sensitive(entry.key)}
+    assert marked == {
+        "religion": Sensitive.RELIGION, "religious_taboo": Sensitive.RELIGION,
+        "allergy": Sensitive.HEALTH, "illness": Sensitive.HEALTH, "medication": Sensitive.HEALTH,
+        "pregnancy": Sensitive.HEALTH, "accessibility": Sensitive.HEALTH, "health_state": Sensitive.HEALTH,
+        "legal_matter": Sensitive.GOVERNMENT,
+    }  # fmt: skip
+    assert SHIPPED.sensitive("pet") is None
+    assert SHIPPED.sensitive("nothing known") is None
+
+
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     assert "city" in load(tmp_path, GOOD)  # type: ignore[operator]
 
@@ -69,6 +81,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ('cues.zh = ["附近"]', "cues.zh = 1"),
         ('layer = "identity"', 'layer = "identity"\nunknown = 1'),
         ('layer = "identity"', 'layer = "identity"\nsafety = "none"'),
+        ('layer = "identity"', 'layer = "identity"\nsensitive = "none"'),
         ('layer = "identity"', 'layer = "identity"\nfreeze_class = "none"'),
         ('layer = "identity"', 'layer = "identity"\nrelated = ["nowhere"]'),
         ('layer = "identity"', 'layer = "identity"\nexclusive = ["a"]'),
