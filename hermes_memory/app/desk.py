@@ -9,6 +9,7 @@ from typing import Any
 
 from hermes_memory.app.records import change_record
 from hermes_memory.app.state import LIVE, UserState, Words
+from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.dimensions import Dimensions
@@ -27,6 +28,7 @@ class Policy:
     dimensions: Dimensions
     calibration: Calibration
     words: Words
+    anchors: Anchors
     mask: Callable[[str], str]
 
 
