@@ -28,6 +28,9 @@ _WORDS = {
 }  # fmt: skip
 
 
+_CLOSING = " 。！？.!?，,；;…~"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
     """The text, whether it had to exceed its budget for restrictions, and which memories it holds."""
@@ -96,7 +99,7 @@ def compose(material: Material, budget_chars: int, rules: BriefingRules, dimensi
         (rules.share_longterm, lambda _: _spoken_lines(material.longterm, material, language, recent=False)),
         (rules.share_recent, lambda room: _known_lines(material, language, dimensions, room)),
         (rules.share_transient, lambda _: _spoken_lines(material.transient, material, language, recent=True)),
-        (0.0, lambda room: _told_lines(material.conversation, page.lines, language, room)),
+        (0.0, lambda room: _told_lines(material, page, language, room)),
     )
     spare = 0
     for share, lines in sections:
@@ -159,23 +162,30 @@ def _known(memories: Sequence[Memory], material: Material, language: str, dimens
     )
 
 
-def _told_lines(
-    conversation: Sequence[Sequence[Piece]], shown: Sequence[str], language: str, room: int
-) -> list[_Line]:
+def _told_lines(material: Material, page: _Page, language: str, room: int) -> list[_Line]:
     """The summary's lines, each as far as it fits and without what the block says already."""
     words, lines = _WORDS[language], list[_Line]()
     lead = f"- {words['before']}{words['colon']}"
-    for pieces in conversation:
-        line, already = "", "\n".join([*shown, *(line.text for line in lines)])
+    said = [*page.lines, *_quotes(material, page)] if material.conversation else []
+    for pieces in material.conversation:
+        line = ""
         for piece in pieces:
             who = words["assistant"] if piece.role is Role.ASSISTANT else ""
             text = f"{line or lead}{words['next'] if line else ''}{who}{words['open']}{_safe(piece.text)}{words['close']}"
-            if _safe(piece.text) not in already and len(text) < room:
+            bare = _safe(piece.text).rstrip(_CLOSING)
+            if len(text) < room and not any(bare in other for other in said):
                 line = text
+                said.append(text)
         if line:
             lines.append(_Line(line, ()))
             room -= len(line) + 1
     return lines
+
+
+def _quotes(material: Material, page: _Page) -> list[str]:
+    """The words behind the memories that the block holds."""
+    memories = (*material.always, *material.longterm, *material.recent, *material.transient)
+    return [_safe(piece.quote) for memory in memories if memory.id in page.ids for piece in memory.evidence]
 
 
 def _template(members: list[Memory], material: Material, language: str, dimensions: Dimensions) -> _Line:

@@ -301,6 +301,7 @@ class Ledger(Protocol):
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """Remove what has outlived its time: raw turns that are not pending, operation ids, old tombstone ids.
 
+        With the last raw turn of a conversation goes its summary, if nobody ended the conversation before.
         Returns how many rows went. Receipt time counts (SPEC §2).
         """
         ...
