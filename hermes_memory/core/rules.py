@@ -49,12 +49,13 @@ class EntryRules:
     duplicate_similarity: float
     sensitive_consent: Consent
     episodic: Episodic
+    episode_importance: float
+    episode_stability: float
     negators: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _within(
-            "entry", 0, 1, min_importance=self.min_importance, duplicate_similarity=self.duplicate_similarity
-        )
+        shares = ("min_importance", "duplicate_similarity", "episode_importance", "episode_stability")
+        _within("entry", 0, 1, **{name: getattr(self, name) for name in shares})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
