@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
+from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
@@ -73,6 +74,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
         answers=load_answers(_configs("words") / "answers.toml"),
     )

@@ -11,12 +11,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.config import load_settings
+from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.board import Board
 from hermes_memory.core.bounded import Entrance
 from hermes_memory.core.calibration import Calibration, Ramp
@@ -37,6 +41,11 @@ HOUR = timedelta(hours=1)
 @functools.cache
 def default_rules() -> Rules:
     return load_settings().rules
+
+
+@functools.cache
+def anchors() -> Anchors:
+    return load_anchors(Path(str(files("configs").joinpath("words", "anchors.toml"))))
 
 
 def rules(**sections: Mapping[str, Any]) -> Rules:
@@ -103,7 +112,8 @@ def vectors(texts: Iterable[str]) -> Vectors:
 
 def policy(with_rules: Rules | None = None) -> Policy:
     return Policy(
-        rules=with_rules or default_rules(), dimensions=DIMENSIONS, calibration=CALIBRATION, words=words, mask=mask
+        rules=with_rules or default_rules(), dimensions=DIMENSIONS, calibration=CALIBRATION, words=words,
+        anchors=anchors(), mask=mask,
     )  # fmt: skip
 
 
@@ -251,6 +261,6 @@ Make = Callable[..., Memory]
 
 __all__ = [
     "ALLERGY", "CALIBRATION", "DAY", "DIMENSIONS", "HOUR", "KEY", "NOW", "Said", "Settled", "a_candidate",
-    "a_memory", "a_turn", "affirm", "affirmed", "an_evidence", "default_rules", "desk", "mask", "never_similar",
+    "a_memory", "a_turn", "affirm", "affirmed", "an_evidence", "anchors", "default_rules", "desk", "mask", "never_similar",
     "policy", "remembered", "rules", "say", "settle", "vector", "vectors", "words",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from hermes_memory.app.records import change_record
 from hermes_memory.app.state import UserState, Words
+from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
@@ -30,6 +31,7 @@ class Policy:
     dimensions: Dimensions
     calibration: Calibration
     words: Words
+    anchors: Anchors
     mask: Callable[[str], str]
     answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
 

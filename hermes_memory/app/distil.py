@@ -1,11 +1,16 @@
-"""Extraction and embedding in this process."""
+"""Extraction and embedding: in this process, and what the episodic mode adds to either."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from hermes_memory.core.candidate import ExtractionRequest
-from hermes_memory.ports.distiller import Distilled
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.episodes import with_episodes
+from hermes_memory.core.rules import EntryRules
+from hermes_memory.ports.distiller import Distilled, Distiller
 from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.extractor import Extractor
 
@@ -25,3 +30,16 @@ class LocalDistiller:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
         return await self._embedder.passages(texts)
+
+
+async def distil(
+    distiller: Distiller, request: ExtractionRequest, rules: EntryRules, dimensions: Dimensions
+) -> Distilled:
+    """What ``distiller`` makes of the request, with the episodes of its turns if the mode asks for them (SPEC §7.6)."""
+    distilled = await distiller.distil(request)
+    extraction = with_episodes(distilled.extraction, request.turns, rules, dimensions)
+    added = extraction.candidates[len(distilled.extraction.candidates) :]
+    if not added:
+        return Distilled(extraction, distilled.vectors)
+    vectors = await distiller.embed([candidate.content for candidate in added])
+    return Distilled(extraction, np.concatenate([distilled.vectors, vectors]))

@@ -36,6 +36,7 @@ from hermes_memory.core.model import (
     Intent,
     Lock,
     Memory,
+    Revision,
     Role,
     Scope,
     Turn,
@@ -43,6 +44,7 @@ from hermes_memory.core.model import (
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import content_hash
 from hermes_memory.core.transitions import LockEvent
+from hermes_memory.core.window import Erased, without
 from hermes_memory.errors import (
     ChallengeRefused,
     CoreFull,
@@ -272,6 +274,7 @@ def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
     draft.tidy()
     kept: Iterable[Turn] = draft.desk.prepared or draft.state.turns.values()
     draft.rewritten = [_without(turn, quotes) for turn in kept if _holds(turn.content, quotes)]
+    _forget_in_summaries(draft, doomed)
     requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
     challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
     draft.change_settings(confirmations=requests, challenges=challenges)
@@ -282,6 +285,22 @@ def _forget_links(draft: Draft, ids: set[str]) -> None:
     for memory in list(draft.board):
         if memory.rival_of in ids:
             draft.board.put(memory.with_(rival_of=None))
+
+
+def _forget_in_summaries(draft: Draft, doomed: list[Memory]) -> None:
+    """Take the words of the memories, now and before, out of the summaries of open conversations (SPEC §11)."""
+    pieces = [piece for memory in doomed for piece in memory.evidence]
+    told: list[Memory | Revision] = [*doomed, *(past for memory in doomed for past in memory.history)]
+    quotes = frozenset([*(piece.quote for piece in pieces), *(each.content for each in told)])
+    things = frozenset(each.object for each in told)
+    for session in draft.state.sessions.values():
+        stretches: dict[int, list[tuple[int, int]]] = {}
+        for piece in pieces:
+            if piece.session_id == session.id:
+                stretches.setdefault(piece.turn_index, []).append((piece.start, piece.end))
+        cleaned = without(session.summary, Erased(stretches=stretches, quotes=quotes, things=things))
+        if cleaned != session.summary:
+            draft.sessions[session.id] = replace(session, summary=cleaned)
 
 
 def _holds(text: str, quotes: Iterable[str]) -> bool:

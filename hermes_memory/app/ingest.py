@@ -16,6 +16,7 @@ from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules
+from hermes_memory.core.window import Summary, fold, since
 from hermes_memory.errors import InvalidInput, MessageIdReused
 from hermes_memory.ports.ledger import Job, JobStatus, Session
 
@@ -58,12 +59,21 @@ def ingest(state: UserState, command: Ingest, desk: Desk) -> Decision:
         session = replace(
             session, turns=session.turns + 1, last_at=desk.now, ended=False, scene=command.scene
         )
-    draft.sessions[session.id] = session
+    draft.sessions[session.id] = _folded(draft, session)
     draft.jobs[job_id] = Job(
         id=job_id, status=JobStatus.QUEUED, created_at=desk.now, updated_at=desk.now,
         pending_turns=len(fresh), accepted=len(fresh),
     )  # fmt: skip
     return draft.decide(_answer(job_id, len(fresh), duplicates))
+
+
+def _folded(draft: Draft, session: Session) -> Session:
+    """The session with its older turns folded, in the commit that brings the newer ones (SPEC §3.4)."""
+    policy = draft.desk.policy
+    turns = [*draft.state.held(session.id), *draft.turns]
+    summary = fold(turns, session.summary, policy.rules.window, policy.anchors)
+    oldest = draft.desk.now - timedelta(hours=policy.rules.life.turns_hours)
+    return replace(session, summary=since(summary, oldest))
 
 
 def check_times(command: Ingest, now: datetime) -> None:
@@ -211,7 +221,9 @@ def idle_before(now: datetime, life: LifeRules) -> datetime:
 
 
 def _close(draft: Draft, session_id: str) -> None:
-    draft.sessions[session_id] = replace(draft.session(session_id), ended=True)
+    """The window and its summary end with the conversation; should it go on, it begins anew (SPEC §4.3)."""
+    session = draft.session(session_id)
+    draft.sessions[session_id] = replace(session, ended=True, summary=Summary(upto=session.turns))
     end_session(draft.board, session_id)
 
 

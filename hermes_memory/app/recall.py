@@ -10,6 +10,7 @@ from typing import Any
 
 from hermes_memory.app.commands import Recall
 from hermes_memory.app.desk import Policy
+from hermes_memory.app.ingest import idle_before
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
@@ -17,6 +18,9 @@ from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
+from hermes_memory.core.text import overlap
+from hermes_memory.core.window import Piece, lines, since
+from hermes_memory.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,9 @@ class Recalled:
 
 
 def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> Recalled:
-    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4."""
+    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4. Raises InvalidInput for too small a one."""
     started = time.perf_counter()
+    budget_chars = _budget(wanted, policy)
     query = Query(
         text=wanted.query,
         vector=wanted.vector,
@@ -49,8 +54,7 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
-    material = _material(state, query, hits, always)
-    budget_chars = wanted.budget_chars or policy.rules.briefing.budget_chars
+    material = _material(state, query, hits, always, _told_here(state, wanted, policy, now))
     block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
     ask = _question(state, wanted, now) if "ask" in wanted.include else None
     memories = _listed(hits, always) if "memories" in wanted.include else []
@@ -87,7 +91,17 @@ def _same_topic(state: UserState, memory: Memory) -> Iterator[Memory]:
     return (state.live[memory_id] for memory_id in near if memory_id in state.live)
 
 
-def _material(state: UserState, query: Query, hits: list[Ranked], always: list[Memory]) -> Material:
+def _budget(wanted: Recall, policy: Policy) -> int:
+    rules = policy.rules.briefing
+    budget_chars = rules.budget_chars if wanted.budget_chars is None else wanted.budget_chars
+    if budget_chars < rules.min_budget_chars:
+        raise InvalidInput("budget_chars", f"must be at least {rules.min_budget_chars}")
+    return budget_chars
+
+
+def _material(
+    state: UserState, query: Query, hits: list[Ranked], always: list[Memory], told: list[tuple[Piece, ...]]
+) -> Material:
     """Sort what was found into the sections of the block; other frozen memories follow the always-on ones."""
     taken = {memory.id for memory in always}
     found = [hit.memory for hit in hits if hit.memory.id not in taken]
@@ -99,6 +113,7 @@ def _material(state: UserState, query: Query, hits: list[Ranked], always: list[M
         longterm=found,
         recent=[m for m in here if m.id not in passing],
         transient=[m for m in here if m.id in passing],
+        conversation=told,
         disputed=frozenset(_disputed(state.rivals.values())),
     )
 
@@ -125,6 +140,22 @@ def _said_here(state: UserState, query: Query) -> list[Memory]:
     ]  # fmt: skip
     current = current_side(here, state.rivals.values(), state.live, query)
     return sorted((m for m in here if m.id in current), key=lambda m: m.stated_at, reverse=True)
+
+
+def _told_here(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> list[tuple[Piece, ...]]:
+    """The lines of the open conversation's summary: those that share words with the query first, then the newest.
+
+    None for a conversation that has been silent for too long, though nobody has closed it yet (SPEC §4.3), nor for a
+    question about another time.
+    """
+    session = state.sessions.get(wanted.session_id or "")
+    if session is None or wanted.as_of is not None or session.last_at <= idle_before(now, policy.rules.life):
+        return []
+    oldest = now - timedelta(hours=policy.rules.life.turns_hours)
+    newest_first = lines(since(session.summary, oldest), policy.rules.window)[::-1]
+    return sorted(
+        newest_first, key=lambda line: -overlap(wanted.query, " ".join(piece.text for piece in line))
+    )
 
 
 def _listed(hits: list[Ranked], always: list[Memory]) -> list[dict[str, Any]]:

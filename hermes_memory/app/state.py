@@ -76,7 +76,11 @@ class UserState:
 
     def window(self, session_id: str) -> list[Turn]:
         """The last turns of a conversation, oldest first."""
-        return [turn for turn in self.turns.values() if turn.session_id == session_id][-self._window :]
+        return self.held(session_id)[-self._window :]
+
+    def held(self, session_id: str) -> list[Turn]:
+        """All turns of a conversation that are in memory, oldest first: the window and what is not folded yet."""
+        return [turn for turn in self.turns.values() if turn.session_id == session_id]
 
     def apply(self, commit: Commit) -> None:
         """Mirror a commit that the ledger has accepted."""
@@ -214,15 +218,15 @@ class UserState:
         self.access.pop(memory_id, None)
 
     def _trim(self) -> None:
-        """Drop turns that are neither pending nor inside the window of an open conversation."""
-        kept: dict[tuple[str, int], Turn] = {}
-        seen: dict[str, int] = {}
-        for place, turn in reversed(self.turns.items()):
-            rank = seen[turn.session_id] = seen.get(turn.session_id, 0) + 1
-            session = self.sessions.get(turn.session_id)
-            if turn.pending or (rank <= self._window and session is not None and not session.ended):
-                kept[place] = turn
-        self.turns = dict(reversed(kept.items()))
+        """Drop turns that are neither pending nor of an open conversation and not folded yet."""
+        self.turns = {
+            place: turn for place, turn in self.turns.items()
+            if turn.pending or _unfolded(turn, self.sessions.get(turn.session_id))
+        }  # fmt: skip
+
+
+def _unfolded(turn: Turn, session: Session | None) -> bool:
+    return session is not None and not session.ended and turn.index >= session.summary.upto
 
 
 def _keep(shelf: dict[str, Memory], memory: Memory, *, wanted: bool) -> None:

@@ -135,6 +135,13 @@ def touches_block(text: str, start: int, end: int) -> bool:
     return any(found.start() < end and start < found.end() for found in _BLOCK.finditer(text))
 
 
+def outside_blocks(text: str) -> list[tuple[int, int]]:
+    """The stretches of ``text`` around the recall blocks pasted into it, in order."""
+    inside = [found.span() for found in _BLOCK.finditer(text)]
+    starts, ends = [0, *(end for _, end in inside)], [*(start for start, _ in inside), len(text)]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
 def _words_within(needle: str, haystack: str) -> bool:
     words, folded = needle.casefold().split(), normal(haystack)
     return len(words) > 1 and all(normal(word) in folded for word in words)

@@ -49,12 +49,13 @@ class EntryRules:
     duplicate_similarity: float
     sensitive_consent: Consent
     episodic: Episodic
+    episode_importance: float
+    episode_stability: float
     negators: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _within(
-            "entry", 0, 1, min_importance=self.min_importance, duplicate_similarity=self.duplicate_similarity
-        )
+        shares = ("min_importance", "duplicate_similarity", "episode_importance", "episode_stability")
+        _within("entry", 0, 1, **{name: getattr(self, name) for name in shares})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,6 @@ class RecallRules:
     negative_factor: float
     lexical_weight: float
     slot_relevance: float
-    recent_turns: int
 
     def __post_init__(self) -> None:
         missing = set(Lock) - set(self.lock_weights)
@@ -192,7 +192,6 @@ class RecallRules:
         _within("recall", 1, 50, top_k=self.top_k)
         factors = {f"lock_weights.{lock}": weight for lock, weight in self.lock_weights.items()}
         _within("recall", 0, 10, negative_factor=self.negative_factor, **factors)
-        _within("recall", 0, MANY, recent_turns=self.recent_turns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,14 +214,28 @@ class BriefingRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRules:
-    """SPEC §3.4: working memory."""
+    """SPEC §3.4: working memory; what a token is estimated at (``core.window.tokens``)."""
 
     turns: int
     fold_above: int
+    budget_tokens: int
+    fold_share: float
     summary_tokens: int
+    passage_turns: int
+    merged_passages: int
+    piece_chars: int
+    clause_chars: int
+    cjk_tokens: float
+    word_tokens: float
+    word_chars: int
+    mark_tokens: float
 
     def __post_init__(self) -> None:
-        _within("window", 1, MANY, **{field.name: getattr(self, field.name) for field in fields(self)})
+        estimates = ("cjk_tokens", "word_tokens", "mark_tokens")
+        _within("window", 0, 1, fold_share=self.fold_share)
+        _within("window", 0, 100, **{name: getattr(self, name) for name in estimates})
+        counts = {field.name for field in fields(self)} - {"fold_share", *estimates}
+        _within("window", 1, MANY, **{name: getattr(self, name) for name in counts})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

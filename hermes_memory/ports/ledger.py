@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Turn
+from hermes_memory.core.window import EMPTY, Summary
 from hermes_memory.ports.embedder import EmbedderInfo, Vector
 
 
@@ -45,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation, bound to its user; times are receipt times."""
+    """One conversation, bound to its user; times are receipt times. ``summary`` is empty once it has ended."""
 
     id: str
     started_at: datetime
@@ -54,6 +55,7 @@ class Session:
     ended: bool = False
     asked: bool = False
     scene: str | None = None
+    summary: Summary = EMPTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +301,7 @@ class Ledger(Protocol):
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """Remove what has outlived its time: raw turns that are not pending, operation ids, old tombstone ids.
 
+        With the last raw turn of a conversation goes its summary, if nobody ended the conversation before.
         Returns how many rows went. Receipt time counts (SPEC §2).
         """
         ...

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 
 from hermes_memory.app.commands import FailExtraction, Settle
+from hermes_memory.app.distil import distil
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Memory, Turn
@@ -145,7 +146,10 @@ class Extraction:
 
     async def _distil_and_settle(self, batch: list[Turn]) -> None:
         generation, places = self._user.state.generation, tuple(_place(turn) for turn in batch)
-        distilled = await self._user.around.distiller.distil(self._request(batch))
+        around, policy = self._user.around, self._user.around.policy
+        distilled = await distil(
+            around.distiller, self._request(batch), policy.rules.entry, policy.dimensions
+        )
         command = Settle(turns=places, distilled=distilled, generation=generation)
         await self._user.execute(command, _operation(places, generation), actor="extraction")
 

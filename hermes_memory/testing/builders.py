@@ -9,6 +9,7 @@ import numpy as np
 
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.model import Category, Evidence, Layer, Memory, Role, Scope, Turn
+from hermes_memory.core.window import Piece, Summary
 from hermes_memory.ports.embedder import EmbedderInfo, Vector
 from hermes_memory.ports.ledger import AuditEntry, Commit, Job, JobStatus, Session
 
@@ -87,6 +88,12 @@ def a_session(**over: Any) -> Session:
     """An open session."""
     values: dict[str, Any] = {"id": "s1", "started_at": NOW, "last_at": NOW, "turns": 1}
     return Session(**(values | over))
+
+
+def a_summary(**over: Any) -> Summary:
+    """The summary of a conversation whose first turn was folded."""
+    values: dict[str, Any] = {"turn": 0, "start": 1, "text": "住在苏州", "role": Role.USER, "at": NOW}
+    return Summary(upto=1, pieces=(Piece(**(values | over)),))
 
 
 def a_job(**over: Any) -> Job:

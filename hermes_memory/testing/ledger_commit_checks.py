@@ -23,6 +23,7 @@ from hermes_memory.testing.builders import (
     a_job,
     a_memory,
     a_session,
+    a_summary,
     a_turn,
     a_vector,
     an_audit,
@@ -74,11 +75,12 @@ class CommitChecks:
             )
         )
         settings = Settings(consent={"cohort": True}, profile={"city": {"value": "苏州"}})
+        told = a_session(scene="travel", summary=a_summary(text=UNICODE))
         await ledger.commit(
             a_commit(
                 memories=(memory, a_memory(id="old", status=Status.ARCHIVED)),
                 vectors={"mem-1": a_vector(1), "old": a_vector(2)},
-                sessions=(a_session(scene="travel"), a_session(id="s0", ended=True)),
+                sessions=(told, a_session(id="s0", ended=True)),
                 turns=(a_turn(index=0), a_turn(index=1, pending=False)),
                 jobs=(a_job(changes=({"op": "add", "id": "mem-1"},)),),
                 settings=settings,
@@ -94,7 +96,7 @@ class CommitChecks:
         assert seen.vectors["old"].dtype == np.float32
         np.testing.assert_allclose(seen.vectors["mem-1"], a_vector(1), atol=VECTOR_TOLERANCE)
         assert {s.id: s for s in seen.sessions} == {
-            "s1": a_session(scene="travel"),
+            "s1": told,
             "s0": a_session(id="s0", ended=True),
         }
         assert seen.turns == (a_turn(index=0), a_turn(index=1, pending=False))

@@ -17,6 +17,7 @@ from hermes_memory.testing.builders import (
     a_job,
     a_memory,
     a_session,
+    a_summary,
     a_turn,
     a_vector,
     an_audit,
@@ -179,6 +180,22 @@ class ErasureChecks:
         assert await ledger.sweep(NOW, 24, 72) == 1
         assert await ledger.turns(KEY) == list(kept)
         assert await ledger.sweep(NOW, 24, 72) == 0
+
+    async def test_sweeping_takes_the_summary_with_the_last_turn_of_a_conversation(
+        self, ledger: Ledger
+    ) -> None:
+        """SPEC §4.3: nobody ended it, so the sweep sees to it that its words outlive no raw turn."""
+        old, new = NOW - timedelta(hours=30), NOW - timedelta(hours=2)
+        told = a_session(summary=a_summary(at=old))
+        turns = (
+            a_turn(received_at=old, pending=False),
+            a_turn(index=1, received_at=new, pending=False),
+        )
+        await ledger.commit(a_commit(turns=turns, sessions=(told, a_session(id="s2"))))
+        assert await ledger.sweep(NOW, 24, 72) == 1
+        assert set((await ledger.activate(KEY, 1)).sessions) == {told, a_session(id="s2")}
+        assert await ledger.sweep(NOW + timedelta(hours=23), 24, 72) == 1
+        assert set((await ledger.activate(KEY, 1)).sessions) == {a_session(), a_session(id="s2")}
 
     async def test_sweeping_takes_old_operation_ids(self, ledger: Ledger) -> None:
         await ledger.commit(a_commit(0, at=NOW - timedelta(hours=80)))

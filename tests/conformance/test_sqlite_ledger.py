@@ -404,3 +404,9 @@ async def test_an_erasure_held_up_by_a_reader_says_so_and_is_finished_later(path
     assert (await handle.erase(KEY, 1, 1, "erase", NOW)).remaining == 0
     assert found_in_files(path, "held-words") == []
     await handle.close()
+
+
+async def test_a_session_of_a_release_without_summaries_still_loads(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(sessions=(a_session(),)))
+    by_hand(path, "UPDATE sessions SET body = json_remove(body, '$.summary')")
+    assert (await ledger.activate(KEY, 1)).sessions == (a_session(),)

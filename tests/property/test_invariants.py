@@ -63,8 +63,10 @@ OBJECTS = {
     "form_of_address": ("老王", "小王"), "need": ("租房", "买房"), "food_taboo": ("香菜", "芹菜"),
     "event": ("旅行",),
 }  # fmt: skip
-SMALL: Rules = rules(capacity={"working": 5, "longterm": 4, "core": 3, "merge_above": 2})
 SHORT = 90  # characters of the block: little room beside its head
+SMALL: Rules = rules(
+    capacity={"working": 5, "longterm": 4, "core": 3, "merge_above": 2}, briefing={"min_budget_chars": SHORT}
+)
 LIVE = {Status.ACTIVE, Status.REVIEW}
 NEVER_REFUSED = (Settle, EndSession, EndIdleSessions, Maintain, AnswerConfirmation, Delete)
 

@@ -50,11 +50,14 @@ def test_a_restart_gives_the_same_state() -> None:
     assert len(after.shelf.words) == len(before.shelf.words) == 2
 
 
-def test_only_the_window_of_an_open_conversation_is_kept() -> None:
+def test_spec_3_4_what_is_not_folded_yet_and_the_window_of_an_open_conversation_are_kept() -> None:
     person = Person()
     for number in range(15):
         person.tell(say(f"第{number}句", importance=0.1, at=NOW + number * HOUR))
     assert [turn.index for turn in person.state.window("s1")] == list(range(5, 15))
+    assert len(person.state.turns) == 15
+    person.tell(say("第15句", importance=0.1, at=NOW + 15 * HOUR))
+    assert [turn.index for turn in person.state.window("s1")] == list(range(6, 16))
     assert len(person.state.turns) == 10
     person.act(EndSession(session_id="s1"))
     assert person.state.window("s1") == []

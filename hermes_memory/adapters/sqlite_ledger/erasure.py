@@ -137,15 +137,24 @@ def acks_a_drop(conn: sqlite3.Connection, seqs: Sequence[int]) -> bool:
 
 
 def sweep(conn: sqlite3.Connection, now: datetime, turns_hours: float, operations_hours: float) -> int:
-    """Remove up to SWEEP_ROWS of each kind; returns how many rows went."""
+    """Remove up to SWEEP_ROWS of each kind; returns how many rows went.
+
+    With the last raw turn of a conversation goes what was left of its summary: nobody ended it in time.
+    """
     now_us = codec.micros(now)
     turns_us = now_us - round(turns_hours * _HOUR_US)
     operations_us = now_us - round(operations_hours * _HOUR_US)
     turns = """DELETE FROM turns WHERE number IN (
-        SELECT number FROM turns WHERE pending = 0 AND received_us < ? LIMIT ?)"""
+        SELECT number FROM turns WHERE pending = 0 AND received_us < ? LIMIT ?) RETURNING uid, session_id"""
+    summaries = """UPDATE sessions SET body = json_remove(body, '$.summary') WHERE uid = ?1 AND id = ?2
+        AND json_array_length(body, '$.summary.pieces') > 0
+        AND NOT EXISTS (SELECT 1 FROM turns WHERE uid = ?1 AND session_id = ?2)"""
     operations = """DELETE FROM operations WHERE (uid, id) IN (
         SELECT uid, id FROM operations WHERE at_us < ? LIMIT ?)"""
     erased = """DELETE FROM erased_operations WHERE operation_hash IN (
         SELECT operation_hash FROM erased_operations WHERE at_us < ? LIMIT ?)"""
-    steps = ((turns, turns_us), (operations, operations_us), (erased, operations_us))
-    return sum(conn.execute(sql, (limit_us, SWEEP_ROWS)).rowcount for sql, limit_us in steps)
+    swept = conn.execute(turns, (turns_us, SWEEP_ROWS)).fetchall()
+    conn.executemany(summaries, set(swept))
+    return len(swept) + sum(
+        conn.execute(sql, (operations_us, SWEEP_ROWS)).rowcount for sql in (operations, erased)
+    )

@@ -1,0 +1,33 @@
+"""Anchors from a TOML file, strictly validated (``configs/words/anchors.toml``)."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, compiled
+from hermes_memory.core.anchors import Anchors, Kind
+from hermes_memory.errors import InvalidConfig
+
+
+def load_anchors(source: Path | Traversable) -> Anchors:
+    """Read one table for each kind, with expressions for both languages.
+
+    Raises:
+        InvalidConfig: unreadable TOML, a table too many or too few, or no regular expression.
+    """
+    try:
+        tables = tomllib.loads(source.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidConfig(source.name, str(problem)) from problem
+    if set(tables) != set(Kind):
+        raise InvalidConfig(source.name, f"must hold the tables {', '.join(Kind)} and nothing else")
+    for kind, table in tables.items():
+        if not isinstance(table, dict) or set(table) != set(LANGUAGES):
+            raise InvalidConfig(f"{source.name}.{kind}", "must hold zh and en")
+    zh, en = (
+        {kind: compiled(f"{source.name}.{kind}.{language}", tables[kind][language]) for kind in Kind}
+        for language in LANGUAGES
+    )
+    return Anchors(zh, en)
