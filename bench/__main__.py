@@ -1,4 +1,4 @@
-"""``python -m bench [recall|memory|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [recall|memory|conflicts|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import recall_latency, warm_memory
+from bench import conflict_suite, recall_latency, warm_memory
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -35,6 +35,7 @@ class Benchmark:
 BENCHMARKS: Mapping[str, Benchmark] = {
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
+    "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
 }
 
 
@@ -62,7 +63,7 @@ def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     for limit in benchmark.limits:
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
         console.print(
-            f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.2f} < {limit.below}"
+            f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}"
         )
     console.print(f"saved {report.save(out, surroundings)}")
     return not missed
