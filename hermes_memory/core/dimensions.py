@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hermes_memory.core.model import Category, Layer
+from hermes_memory.core.values import Reader, Terms, Tokens, Wording
 
 
 class Cardinality(StrEnum):
@@ -38,9 +39,13 @@ class Dimension:
 
     ``labels`` maps a language (``zh``, ``en``) to the words the briefing puts before the object.
     ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
-    most one can hold at a time even when the dimension is multi-valued. ``freeze_class`` names the
-    ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the label itself
-    says that the objects are unwanted.
+    most one can hold at a time even when the dimension is multi-valued; a value may have several words
+    (``"quiet|安静"``). ``same`` holds groups of objects that are one value. ``general`` are objects that stand for
+    the whole dimension: who has no *pets* has no cat. ``parts`` find attributes in a content that hold one value
+    each, named by their group ``what`` (the blood type among the body's measures). ``levels`` find in an object
+    how wide it is (country, city, borough): values of two levels say no more than each other. ``freeze_class``
+    names the ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the
+    label itself says that the objects are unwanted.
     """
 
     key: str
@@ -51,6 +56,10 @@ class Dimension:
     cues: dict[str, tuple[str, ...]]
     related: tuple[str, ...] = ()
     exclusive: tuple[tuple[str, ...], ...] = ()
+    same: tuple[tuple[str, ...], ...] = ()
+    general: tuple[str, ...] = ()
+    parts: tuple[re.Pattern[str], ...] = ()
+    levels: tuple[re.Pattern[str], ...] = ()
     safety: SafetyClass | None = None
     freeze_class: str | None = None
     avoids: bool = False
@@ -64,8 +73,10 @@ class Dimension:
 class Dimensions:
     """All known dimensions by key. An unknown key reads as an open, multi-valued one."""
 
-    def __init__(self, entries: Iterable[Dimension]) -> None:
+    def __init__(self, entries: Iterable[Dimension], wording: Wording | None = None) -> None:
         self._by_key = {entry.key: entry for entry in entries}
+        self.reader = Reader(wording or Wording())
+        self._values = {key: _Values(entry, self.reader) for key, entry in self._by_key.items()}
         self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
         self._cue_parts: dict[str, list[tuple[str, str]]] = {}  # others: anywhere in it; by first letter
         for entry in self:
@@ -124,3 +135,69 @@ class Dimensions:
             return True
         one, other = self._by_key.get(left), self._by_key.get(right)
         return bool((one and right in one.related) or (other and left in other.related))
+
+    def value(self, key: str, text: str) -> Tokens:
+        """What an object names within a dimension: equal for two spellings of one value."""
+        plain = self.reader.value(text)
+        return self._values[key].same.get("".join(plain), plain) if key in self._values else plain
+
+    def same(self, key: str, left: str, right: str) -> bool:
+        """Whether two objects of a dimension name one value; a place also with what it lies in."""
+        one, other = self.value(key, left), self.value(key, right)
+        if one == other:
+            return True
+        entry = self._by_key.get(key)
+        return bool(entry and entry.levels) and (
+            self.reader.refines(one, other) or self.reader.refines(other, one)
+        )
+
+    def akin(self, key: str, left: str, right: str) -> bool:
+        """Whether one of two objects holds the other's words: perhaps the same, which their meaning decides."""
+        one, other = self.value(key, left), self.value(key, right)
+        return self.reader.holds(one, other) or self.reader.holds(other, one)
+
+    def general(self, key: str, text: str) -> bool:
+        """Whether an object stands for the whole dimension."""
+        return key in self._values and self.value(key, text) in self._values[key].general
+
+    def finer(self, key: str, left: str, right: str) -> bool:
+        """Whether one of two values of a dimension only says more exactly, or on another level, what the other says."""
+        one, other = self.value(key, left), self.value(key, right)
+        if self.reader.refines(one, other) or self.reader.refines(other, one):
+            return True
+        entry = self._by_key.get(key)
+        if entry is None or not entry.levels:
+            return False
+        within = one[: len(other)] == other or other[: len(one)] == one  # "湖南长沙" and "湖南"
+        return within or _level(entry, left) != _level(entry, right)
+
+    def exclude(self, left: str, right: str, one: str, other: str) -> bool:
+        """Whether the objects ``one`` of dimension ``left`` and ``other`` of ``right`` cannot both hold."""
+        groups = {id(group): group for key in (left, right) if key in self._values for group in self._values[key].exclusive}
+        named = ((group.named_in(one), group.named_in(other)) for group in groups.values())
+        return any(new and old and not new & old for new, old in named)
+
+    def attributes(self, key: str, content: str) -> frozenset[Tokens]:
+        """The attributes named in ``content`` that hold one value at a time."""
+        entry = self._by_key.get(key)
+        parts = (*(entry.parts if entry else ()), *self.reader.favourite)
+        found = (hit for part in parts for hit in part.finditer(content))
+        return frozenset(self.reader.value(hit.group("what") or "") for hit in found)
+
+
+class _Values:
+    """How the objects of one dimension are compared."""
+
+    def __init__(self, entry: Dimension, reader: Reader) -> None:
+        self.same = {
+            "".join(reader.value(word)): reader.value(group[0]) for group in entry.same for word in group
+        }
+        self.exclusive = tuple(Terms(group) for group in entry.exclusive)
+        plain = (reader.value(word) for word in entry.general)
+        self.general = frozenset(self.same.get("".join(word), word) for word in plain)
+
+
+def _level(entry: Dimension, text: str) -> int:
+    """The number of the first level that ``text`` is of; one more for those that none finds."""
+    hits = (number for number, level in enumerate(entry.levels) if level.search(text))
+    return next(hits, len(entry.levels))

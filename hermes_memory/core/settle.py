@@ -20,7 +20,6 @@ from hermes_memory.core.conflicts import (
     comparable,
     contradicts,
     resolve,
-    same_object,
 )
 from hermes_memory.core.decay import days_between
 from hermes_memory.core.dimensions import Dimensions
@@ -128,9 +127,10 @@ class Settlement:
             return not _other_period(candidate, memory) and (memory.safety or not protects)
         if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
             return False
-        if _other_period(candidate, memory) or not same_object(candidate.object, memory.object):
+        objects = candidate.dimension, candidate.object, memory.object
+        if _other_period(candidate, memory) or not self.around.dimensions.akin(*objects):
             return False
-        if normal(candidate.object) == normal(memory.object) and candidate.category is not Category.EVENT:
+        if candidate.category is not Category.EVENT and self.around.dimensions.same(*objects):
             return True
         return self._similar(entry.vector, memory.id) >= self.rules.entry.duplicate_similarity
 
