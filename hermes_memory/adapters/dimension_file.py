@@ -21,9 +21,10 @@ NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
 _ALLOWED = _REQUIRED | {
-    "layer", "related", "exclusive", "same", "general", "parts", "levels", "values_of", "safety", "freeze_class", "avoids",
+    "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
 }  # fmt: skip
-_WORDS = frozenset({"fillers", "narrow", "apart", "which", "negators", "favourite"})
+_SHAPES = ("occasions", "favourite")
+_WORDS = frozenset({"fillers", "narrow", "apart", "which", "negators", *_SHAPES})
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -59,7 +60,7 @@ def _as_named(entries: list[Dimension], rows: list[Mapping[str, Any]]) -> list[D
 def _like(entry: Dimension, model: Dimension | None) -> Dimension:
     if model is None:
         raise InvalidConfig(f"dimension.{entry.key}.values_of", "names no dimension")
-    return replace(entry, same=model.same, levels=model.levels)
+    return replace(entry, same=model.same, levels=model.levels, nested=model.nested)
 
 
 def _read(source: Path | Traversable) -> Mapping[str, Any]:
@@ -76,8 +77,9 @@ def _read(source: Path | Traversable) -> Mapping[str, Any]:
 def _wording(table: object) -> Wording:
     if not isinstance(table, dict) or (set(table) - _WORDS):
         raise InvalidConfig("words", f"must hold {', '.join(sorted(_WORDS))} and nothing else")
-    words = {name: _texts(f"words.{name}", value) for name, value in table.items() if name != "favourite"}
-    return Wording(favourite=_attributes("words.favourite", table.get("favourite", [])), **words)
+    words = {name: _texts(f"words.{name}", value) for name, value in table.items() if name not in _SHAPES}
+    shapes = {name: _attributes(f"words.{name}", table.get(name, [])) for name in _SHAPES}
+    return Wording(**shapes, **words)
 
 
 def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
@@ -100,6 +102,7 @@ def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
         general=_texts(where + ".general", row.get("general", [])),
         parts=_attributes(where + ".parts", row.get("parts", [])),
         levels=_patterns(where + ".levels", row.get("levels", [])),
+        nested=row.get("nested") is True,
         safety=_optional(where + ".safety", SafetyClass, row.get("safety")),
         freeze_class=_freeze_class(where + ".freeze_class", row.get("freeze_class")),
         avoids=row.get("avoids") is True,

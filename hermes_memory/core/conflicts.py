@@ -73,7 +73,7 @@ def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
     reader = dimensions.reader
     if reader.which.named_in(denial.content) != reader.which.named_in(claim.content):
         return False
-    return reader.narrow.named_in(denial.content) <= reader.narrow.named_in(claim.content)
+    return reader.circumstances(denial.content) <= reader.circumstances(claim.content)
 
 
 def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
@@ -109,13 +109,12 @@ def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) 
 def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     """Whether both speak of the same one and, unless they are facts, of the same circumstances."""
     reader, contents = dimensions.reader, (left.content, right.content)
-    which, narrow, apart = (
-        [terms.named_in(content) for content in contents] for terms in (reader.which, reader.narrow, reader.apart)
-    )
+    which, apart = ([terms.named_in(content) for content in contents] for terms in (reader.which, reader.apart))
     if which[0] != which[1]:
         return False
     if Category.FACT in {left.category, right.category}:
         return True
+    narrow = [reader.circumstances(content) for content in contents]
     return narrow[0] == narrow[1] and not (apart[0] and apart[1] and apart[0].isdisjoint(apart[1]))
 
 

@@ -43,7 +43,8 @@ class Dimension:
     (``"quiet|安静"``). ``same`` holds groups of objects that are one value. ``general`` are objects that stand for
     the whole dimension: who has no *pets* has no cat. ``parts`` find attributes in a content that hold one value
     each, named by their group ``what`` (the blood type among the body's measures). ``levels`` find in an object
-    how wide it is (country, city, borough): values of two levels say no more than each other. ``freeze_class``
+    of which kind it is (a country, a city): values of two kinds never contradict. ``nested``: values lie in
+    each other, and may be named with what they lie in ("湖南长沙"). ``freeze_class``
     names the ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the
     label itself says that the objects are unwanted.
     """
@@ -60,6 +61,7 @@ class Dimension:
     general: tuple[str, ...] = ()
     parts: tuple[re.Pattern[str], ...] = ()
     levels: tuple[re.Pattern[str], ...] = ()
+    nested: bool = False
     safety: SafetyClass | None = None
     freeze_class: str | None = None
     avoids: bool = False
@@ -147,7 +149,7 @@ class Dimensions:
         if one == other:
             return True
         entry = self._by_key.get(key)
-        return bool(entry and entry.levels) and (
+        return bool(entry and entry.nested) and (
             self.reader.refines(one, other) or self.reader.refines(other, one)
         )
 
@@ -166,10 +168,10 @@ class Dimensions:
         if self.reader.refines(one, other) or self.reader.refines(other, one):
             return True
         entry = self._by_key.get(key)
-        if entry is None or not entry.levels:
+        if entry is None:
             return False
         within = one[: len(other)] == other or other[: len(one)] == one  # "湖南长沙" and "湖南"
-        return within or _level(entry, left) != _level(entry, right)
+        return (entry.nested and within) or _level(entry, left) != _level(entry, right)
 
     def exclude(self, left: str, right: str, one: str, other: str) -> bool:
         """Whether the objects ``one`` of dimension ``left`` and ``other`` of ``right`` cannot both hold."""

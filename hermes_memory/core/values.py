@@ -22,21 +22,27 @@ _NUMBER = re.compile(rf"\d.*|[{_HAN_DIGITS}]+")
 _SINGULAR = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _NO_PLURAL = ("ss", "us", "is")  # bass, citrus, tennis
 _MIN_PLURAL_CHARS = 4
+_MIN_GERUND_CHARS = 6  # "hiking" and "hike", but not "king"
+_KEPT_DOUBLE = ("l", "s", "z")  # "selling", "dressing", "buzzing"
 
 
 @lru_cache(maxsize=8192)
 def tokens(text: str) -> Tokens:
     """``text`` as tokens, compatibility- and case-folded."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return tuple(_singular(token) for token in _TOKEN.findall(folded))
+    return tuple(_plain(token) for token in _TOKEN.findall(folded))
 
 
-def _singular(word: str) -> str:
+def _plain(word: str) -> str:
+    """The word without plural, possessive and -ing; comparable, not readable."""
     word = word.removesuffix("'s").removesuffix("’s")
     if len(word) < _MIN_PLURAL_CHARS or not word.isascii() or word.endswith(_NO_PLURAL):
         return word
+    if len(word) >= _MIN_GERUND_CHARS and word.endswith("ing"):
+        stem = word.removesuffix("ing")
+        return stem[:-1] if stem[-1] == stem[-2] not in _KEPT_DOUBLE else stem
     ending = next((pair for pair in _SINGULAR if word.endswith(pair[0])), None)
-    return word.removesuffix(ending[0]) + ending[1] if ending else word
+    return (word.removesuffix(ending[0]) + ending[1] if ending else word).removesuffix("e")
 
 
 class Terms:
@@ -70,7 +76,8 @@ class Wording:
     ``fillers`` add nothing to an object. ``narrow`` are circumstances to which a liking may be limited ("in the
     evening"); ``apart`` only tell two limited ones from each other ("on planes", "on trains"). ``which`` tell one
     of several alike from the others ("the older"). ``negators`` turn a value round ("without furniture").
-    ``favourite`` finds what the favourite of something is: its group ``what`` has one value at a time.
+    ``occasions`` find such circumstances by their shape ("when I write emails": group ``what``). ``favourite``
+    finds what the favourite of something is: its group ``what`` has one value at a time.
     """
 
     fillers: tuple[str, ...] = ()
@@ -78,6 +85,7 @@ class Wording:
     apart: tuple[str, ...] = ()
     which: tuple[str, ...] = ()
     negators: tuple[str, ...] = ()
+    occasions: tuple[re.Pattern[str], ...] = ()
     favourite: tuple[re.Pattern[str], ...] = ()
 
 
@@ -90,15 +98,23 @@ class Reader:
         self._fillers = frozenset(token for word in latin for token in tokens(word))
         self._han = re.compile("|".join(map(re.escape, han)) or r"(?!)")
         self._negators = frozenset(token for word in wording.negators for token in tokens(word))
-        self.narrow, self.apart, self.which = (
+        self._narrow, self.apart, self.which = (
             Terms(words) for words in (wording.narrow, wording.apart, wording.which)
         )
-        self.favourite = wording.favourite
+        self.favourite, self._occasions = wording.favourite, wording.occasions
+
+    def circumstances(self, content: str) -> frozenset[int | Tokens]:
+        """What a statement is limited to."""
+        found = (hit for shape in self._occasions for hit in shape.finditer(content))
+        return self._narrow.named_in(content) | {tokens(hit.group("what")) for hit in found}
 
     def value(self, text: str) -> Tokens:
         """The tokens of ``text`` that name something; all of them if none does."""
         plain = self._han.sub(" ", unicodedata.normalize("NFKC", text))
-        return tuple(token for token in tokens(plain) if token not in self._fillers) or tokens(text)
+        words = tokens(plain)
+        last = words[-1:] if len(words[-1:] and words[-1]) == 1 else ()  # blood type A is no article
+        kept = tuple(token for token in words[: len(words) - len(last)] if token not in self._fillers)
+        return kept + last or tokens(text)
 
     def refines(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` says more exactly what ``shorter`` says: the same head, nothing turned round."""

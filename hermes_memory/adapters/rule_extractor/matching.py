@@ -78,10 +78,8 @@ class Matcher:
 
     def _stops(self, mirror: str, start: int, end: int) -> list[int]:
         """Where a statement may end: with the clause, before "now" and "as you know", before an afterthought."""
-        stops, after = [end], self._rules.grammar.afterthought
-        if hit := after.search(mirror, start, end):
-            stops.append(hit.start())
-        return stops
+        found = self._rules.grammar.afterthought.finditer(mirror, start, end)
+        return [end, *sorted((hit.start() for hit in found), reverse=True)]
 
     @staticmethod
     def _languages(words: str) -> tuple[str, ...]:
