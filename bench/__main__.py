@@ -1,4 +1,4 @@
-"""``python -m bench [gates|recall|memory|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|memory|conflicts|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import gate_cost, recall_latency, warm_memory
+from bench import conflict_suite, gate_cost, recall_latency, warm_memory
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -36,6 +36,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "gates": Benchmark(gate_cost.run, gate_cost.LIMITS),
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
+    "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
 }
 
 
@@ -62,9 +63,7 @@ def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     missed = report.missed(benchmark.limits)
     for limit in benchmark.limits:
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
-        console.print(
-            f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.2f} < {limit.below}"
-        )
+        console.print(f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}")
     console.print(f"saved {report.save(out, surroundings)}")
     return not missed
 

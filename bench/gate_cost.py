@@ -94,7 +94,7 @@ class FullUser:
             settings=Settings(),
         )  # fmt: skip
         self.state = UserState(snapshot, policy.words, size, policy.rules.window.turns)
-        assert self.state.lookup is not None  # made now, as it is once in a waking user's life
+        self.state.lookup(policy.dimensions)  # made now, as it is once in a waking user's life
         self._numbers = count(1)
 
     def sizes(self) -> str:

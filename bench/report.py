@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import subprocess
@@ -22,11 +23,21 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A figure that must stay below a value."""
+    """A figure that must stay below a value, or within bounds that count as kept."""
 
     figure: str
-    below: float
-    what: str
+    below: float = math.inf
+    what: str = ""
+    at_least: float = -math.inf
+    at_most: float = math.inf
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` keeps it; what was not measured (NaN) does not."""
+        return value < self.below and self.at_least <= value <= self.at_most
+
+    def __str__(self) -> str:
+        bounds = (("<", self.below), ("≥", self.at_least), ("≤", self.at_most))
+        return ", ".join(f"{sign} {value:g}" for sign, value in bounds if math.isfinite(value))
 
 
 @dataclass(slots=True)
@@ -40,7 +51,7 @@ class Report:
 
     def missed(self, limits: Sequence[Limit]) -> list[Limit]:
         """The limits that do not hold; one whose figure was not measured counts as missed."""
-        return [limit for limit in limits if not self.figures.get(limit.figure, float("inf")) < limit.below]
+        return [limit for limit in limits if not limit.holds(self.figures.get(limit.figure, math.nan))]
 
     def save(self, folder: Path, surroundings: Mapping[str, Any]) -> Path:
         """Write everything as JSON, named by benchmark and time."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,43 +13,74 @@ from typing import Any, TypeVar
 
 from hermes_memory.core.dimensions import Cardinality, Dimension, Dimensions, SafetyClass, Sensitive
 from hermes_memory.core.model import Category, Layer
+from hermes_memory.core.values import Wording
 from hermes_memory.errors import InvalidConfig
 
 LANGUAGES = frozenset({"zh", "en"})
 NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
-_ALLOWED = _REQUIRED | {"layer", "related", "exclusive", "safety", "freeze_class", "avoids", "sensitive"}
+_ALLOWED = _REQUIRED | {
+    "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
+    "sensitive",
+}  # fmt: skip
+_SHAPES = ("occasions", "favourite")
+_WORDS = frozenset({"fillers", "narrow", "apart", "which", "negators", *_SHAPES})
 
 E = TypeVar("E", bound=StrEnum)
 
 
 def load_dimensions(source: Path | Traversable) -> Dimensions:
-    """Read every ``[[dimension]]`` table of ``source``.
+    """Read the ``[words]`` and every ``[[dimension]]`` table of ``source``.
 
     Raises:
         InvalidConfig: unreadable TOML, an unknown or missing key, a bad value, a doubled key, or a
             ``related`` that names no dimension.
     """
-    entries = [_entry(number, row) for number, row in enumerate(_rows(source))]
+    data = _read(source)
+    rows = data["dimension"]
+    entries = _as_named([_entry(number, row) for number, row in enumerate(rows)], rows)
     keys = [entry.key for entry in entries]
     if doubled := sorted({key for key in keys if keys.count(key) > 1}):
         raise InvalidConfig("dimension.key", f"occurs twice: {', '.join(doubled)}")
     for entry in entries:
         if lost := sorted(set(entry.related) - set(keys)):
             raise InvalidConfig(f"dimension.{entry.key}.related", f"names no dimension: {', '.join(lost)}")
-    return Dimensions(entries)
+    return Dimensions(entries, _wording(data.get("words", {})))
 
 
-def _rows(source: Path | Traversable) -> list[Mapping[str, Any]]:
+def _as_named(entries: list[Dimension], rows: list[Mapping[str, Any]]) -> list[Dimension]:
+    """With the values and levels of another dimension where ``values_of`` names one."""
+    by_key = {entry.key: entry for entry in entries}
+    return [
+        _like(entry, by_key.get(str(row["values_of"]))) if "values_of" in row else entry
+        for entry, row in zip(entries, rows, strict=True)
+    ]
+
+
+def _like(entry: Dimension, model: Dimension | None) -> Dimension:
+    if model is None:
+        raise InvalidConfig(f"dimension.{entry.key}.values_of", "names no dimension")
+    return replace(entry, same=model.same, levels=model.levels, nested=model.nested)
+
+
+def _read(source: Path | Traversable) -> Mapping[str, Any]:
     try:
         data = tomllib.loads(source.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InvalidConfig(source.name, str(problem)) from problem
     rows = data.get("dimension")
-    if set(data) != {"dimension"} or not isinstance(rows, list) or not rows:
-        raise InvalidConfig(source.name, "must hold [[dimension]] tables and nothing else")
-    return rows
+    if set(data) - {"words"} != {"dimension"} or not isinstance(rows, list) or not rows:
+        raise InvalidConfig(source.name, "must hold [[dimension]] tables, [words] and nothing else")
+    return data
+
+
+def _wording(table: object) -> Wording:
+    if not isinstance(table, dict) or (set(table) - _WORDS):
+        raise InvalidConfig("words", f"must hold {', '.join(sorted(_WORDS))} and nothing else")
+    words = {name: _texts(f"words.{name}", value) for name, value in table.items() if name not in _SHAPES}
+    shapes = {name: _attributes(f"words.{name}", table.get(name, [])) for name in _SHAPES}
+    return Wording(**shapes, **words)  # type: ignore[arg-type]  # the two kinds have names of their own
 
 
 def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
@@ -66,6 +99,11 @@ def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
         cues=_cues(where + ".cues", row["cues"]),
         related=_texts(where + ".related", row.get("related", [])),
         exclusive=_groups(where + ".exclusive", row.get("exclusive", [])),
+        same=_groups(where + ".same", row.get("same", [])),
+        general=_texts(where + ".general", row.get("general", [])),
+        parts=_attributes(where + ".parts", row.get("parts", [])),
+        levels=_patterns(where + ".levels", row.get("levels", [])),
+        nested=row.get("nested") is True,
         safety=_optional(where + ".safety", SafetyClass, row.get("safety")),
         freeze_class=_freeze_class(where + ".freeze_class", row.get("freeze_class")),
         avoids=row.get("avoids") is True,
@@ -89,6 +127,20 @@ def _groups(where: str, value: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list):
         raise InvalidConfig(where, "must be a list of groups")
     return tuple(_texts(where, group) for group in value)
+
+
+def _patterns(where: str, value: object) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(re.compile(text, re.IGNORECASE) for text in _texts(where, value))
+    except re.error as problem:
+        raise InvalidConfig(where, f"must be regular expressions: {problem}") from None
+
+
+def _attributes(where: str, value: object) -> tuple[re.Pattern[str], ...]:
+    found = _patterns(where, value)
+    if not all("what" in pattern.groupindex for pattern in found):
+        raise InvalidConfig(where, "must name its attribute in a group 'what'")
+    return found
 
 
 def _member(where: str, kind: type[E], value: object) -> E:

@@ -81,13 +81,14 @@ def _from_archive(state: UserState, query: Query, policy: Policy) -> list[Ranked
     return [
         hit for hit in found
         if hit.memory.archived_at is not None and hit.memory.archived_at >= since
-        and not any(opposes(hit.memory, live, policy.dimensions) for live in _same_topic(state, hit.memory))
+        and not any(opposes(hit.memory, live, policy.dimensions) for live in _same_topic(state, hit.memory, policy))
     ]  # fmt: skip
 
 
-def _same_topic(state: UserState, memory: Memory) -> Iterator[Memory]:
+def _same_topic(state: UserState, memory: Memory, policy: Policy) -> Iterator[Memory]:
     """The live memories that could contradict it."""
-    near = state.lookup.near(memory.content_hash, memory.subject, (memory.dimension,), memory.object)
+    lookup = state.lookup(policy.dimensions)
+    near = lookup.near(memory.content_hash, memory.subject, memory.dimension, memory.object)
     return (state.live[memory_id] for memory_id in near if memory_id in state.live)
 
 

@@ -69,7 +69,7 @@ def surroundings(state: UserState, desk: Desk, turns: Iterable[Turn]) -> Surroun
         dimensions=policy.dimensions,
         entrance=entrance,
         similar=similar,
-        near=state.lookup.near,
+        near=state.lookup(policy.dimensions).near,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from hermes_memory.core.bm25 import WordIndex
+from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.life import may_return
 from hermes_memory.core.lookup import Lookup
 from hermes_memory.core.model import LIVE, Lock, Memory, Status, Tier, Turn
@@ -57,11 +58,10 @@ class UserState:
             self.turns[turn.session_id, turn.index] = turn
         self._trim()
 
-    @property
-    def lookup(self) -> Lookup:
+    def lookup(self, dimensions: Dimensions) -> Lookup:
         """What a statement may concern; made when the first one is settled, for a recall needs none."""
         if self._lookup is None:
-            self._lookup = Lookup(self.memories.values())
+            self._lookup = Lookup(dimensions, self.memories.values())
         return self._lookup
 
     def standing(self) -> Iterator[Memory]:

@@ -26,54 +26,41 @@ from hermes_memory.core.model import (
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import ConflictRules, Rules
 from hermes_memory.core.scope import passing
-from hermes_memory.core.text import normal, numbers, overlap
-
-SAME_OBJECT_OVERLAP = 0.99  # every piece of the shorter object stands in the longer one
-
-
-def same_object(left: str, right: str) -> bool:
-    """Whether two objects name the same thing: equal, or one's words all stand in the other, numbers alike."""
-    if normal(left) == normal(right):
-        return True
-    return numbers(left) == numbers(right) and overlap(left, right) >= SAME_OBJECT_OVERLAP
+from hermes_memory.core.text import normal
 
 
 class Statement(Protocol):
-    """What a candidate and a memory have in common: enough to see whether two of them contradict."""
+    """What a candidate and a memory have in common: whose, about what, yes or no."""
 
     @property
     def subject(self) -> str: ...
-    @property
-    def object(self) -> str: ...
-    @property
-    def dimension(self) -> str: ...
     @property
     def category(self) -> Category: ...
     @property
     def layer(self) -> Layer | None: ...
     @property
+    def dimension(self) -> str: ...
+    @property
+    def object(self) -> str: ...
+    @property
     def polarity(self) -> Polarity: ...
+    @property
+    def content(self) -> str: ...
 
 
-def contradicts(candidate: Statement, memory: Statement, dimensions: Dimensions) -> bool:
-    """Whether the two cannot both hold, by symbols alone.
+def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether the two cannot both hold, by symbols alone; the same in either direction.
 
-    Episodes never contradict. Opposite polarity of one object does, on the same or a related dimension or
-    between two statements of the same kind; so do two objects of a single-valued dimension, and two values
-    of one exclusive group.
+    Episodes never contradict. A denial contradicts what it covers: the same object or one of its kinds, on the
+    same or a related dimension or between two statements of the same kind. Two objects contradict when their
+    dimension, or the attribute they are values of, holds one at a time, and when they exclude each other.
     """
-    if normal(candidate.subject) != normal(memory.subject) or Category.EVENT in {
-        candidate.category,
-        memory.category,
-    }:
+    if Category.EVENT in {left.category, right.category} or normal(left.subject) != normal(right.subject):
         return False
-    related = dimensions.related(candidate.dimension, memory.dimension)
-    if same_object(candidate.object, memory.object):
-        return candidate.polarity is not memory.polarity and (related or candidate.layer is memory.layer)
-    if not related or Polarity.NEGATIVE in {candidate.polarity, memory.polarity}:
-        return False
-    same = candidate.dimension == memory.dimension and dimensions.single(memory.dimension)
-    return same or _exclusive(candidate, memory, dimensions)
+    if left.polarity is right.polarity:
+        return _differ(left, right, dimensions)
+    denial, claim = (left, right) if left.polarity is Polarity.NEGATIVE else (right, left)
+    return _denies(denial, claim, dimensions)
 
 
 def opposes(one: Memory, other: Memory, dimensions: Dimensions) -> bool:
@@ -84,15 +71,60 @@ def opposes(one: Memory, other: Memory, dimensions: Dimensions) -> bool:
     return not any(end is not None and start is not None and end <= start for end, start in ends)
 
 
-def _exclusive(candidate: Statement, memory: Statement, dimensions: Dimensions) -> bool:
-    dimension = dimensions.get(candidate.dimension)
-    if dimension is None:
+def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
+    """Whether ``denial`` covers ``claim``: as wide or wider in its object and its circumstances."""
+    both_facts = denial.category is claim.category is Category.FACT
+    kin = dimensions.related(denial.dimension, claim.dimension) or denial.layer is claim.layer or both_facts
+    if not kin or not _covers(denial, claim, dimensions):
         return False
-    new, old = normal(candidate.object), normal(memory.object)
-    return any(
-        any(normal(value) in new for value in group) and any(normal(value) in old for value in group)
-        for group in dimension.exclusive
+    reader = dimensions.reader
+    if reader.which.named_in(denial.content) != reader.which.named_in(claim.content):
+        return False
+    return reader.circumstances(denial.content) <= reader.circumstances(claim.content)
+
+
+def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
+    if denial.dimension == claim.dimension and dimensions.general(denial.dimension, denial.object):
+        return True
+    if dimensions.same(claim.dimension, denial.object, claim.object):
+        return True
+    reader = dimensions.reader
+    return reader.refines(reader.value(claim.object), reader.value(denial.object))
+
+
+def _differ(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether two values, both claimed or both denied, cannot stand beside each other."""
+    if not dimensions.related(left.dimension, right.dimension) or not _alike(left, right, dimensions):
+        return False
+    one_dimension = left.dimension == right.dimension
+    if one_dimension and dimensions.same(left.dimension, left.object, right.object):
+        return False
+    if one_dimension and _share_attribute(left, right, dimensions):
+        return True
+    if left.polarity is Polarity.NEGATIVE:
+        return False
+    if one_dimension and dimensions.single(left.dimension):
+        return not dimensions.finer(left.dimension, left.object, right.object)
+    return dimensions.exclude(left.dimension, right.dimension, left.object, right.object)
+
+
+def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    mine, theirs = (dimensions.attributes(one.dimension, one.content) for one in (left, right))
+    return not mine.isdisjoint(theirs)
+
+
+def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether both speak of the same one and, unless they are facts, of the same circumstances."""
+    reader, contents = dimensions.reader, (left.content, right.content)
+    which, apart = (
+        [terms.named_in(content) for content in contents] for terms in (reader.which, reader.apart)
     )
+    if which[0] != which[1]:
+        return False
+    if Category.FACT in {left.category, right.category}:
+        return True
+    narrow = [reader.circumstances(content) for content in contents]
+    return narrow[0] == narrow[1] and not (apart[0] and apart[1] and apart[0].isdisjoint(apart[1]))
 
 
 def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hermes_memory.core.model import Category, Layer
+from hermes_memory.core.values import Reader, Terms, Tokens, Wording
 
 
 class Cardinality(StrEnum):
@@ -54,10 +55,15 @@ class Dimension:
 
     ``labels`` maps a language (``zh``, ``en``) to the words the briefing puts before the object.
     ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
-    most one can hold at a time even when the dimension is multi-valued. ``freeze_class`` names the
-    ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the label itself
-    says that the objects are unwanted. ``sensitive``: why it is never inferred, where the safety class does not
-    say so already.
+    most one can hold at a time even when the dimension is multi-valued; a value may have several words
+    (``"quiet|安静"``). ``same`` holds groups of objects that are one value. ``general`` are objects that stand for
+    the whole dimension: who has no *pets* has no cat. ``parts`` find attributes in a content that hold one value
+    each, named by their group ``what`` (the blood type among the body's measures). ``levels`` find in an object
+    of which kind it is (a country, a city): values of two kinds never contradict. ``nested``: values lie in
+    each other, and may be named with what they lie in ("湖南长沙"). ``freeze_class``
+    names the ``freeze.immediate`` class it belongs to, if any (a safety class, or ``naming``). ``avoids``: the
+    label itself says that the objects are unwanted. ``sensitive``: why it is never
+    inferred, where the safety class does not say so already.
     """
 
     key: str
@@ -68,6 +74,11 @@ class Dimension:
     cues: dict[str, tuple[str, ...]]
     related: tuple[str, ...] = ()
     exclusive: tuple[tuple[str, ...], ...] = ()
+    same: tuple[tuple[str, ...], ...] = ()
+    general: tuple[str, ...] = ()
+    parts: tuple[re.Pattern[str], ...] = ()
+    levels: tuple[re.Pattern[str], ...] = ()
+    nested: bool = False
     safety: SafetyClass | None = None
     freeze_class: str | None = None
     avoids: bool = False
@@ -82,12 +93,18 @@ class Dimension:
 class Dimensions:
     """All known dimensions by key. An unknown key reads as an open, multi-valued one."""
 
-    def __init__(self, entries: Iterable[Dimension]) -> None:
+    def __init__(self, entries: Iterable[Dimension], wording: Wording | None = None) -> None:
         self._by_key = {entry.key: entry for entry in entries}
         self._named_by: dict[str, set[str]] = {}  # key → those that name it as related
         for entry in self:
             for other in entry.related:
                 self._named_by.setdefault(other, set()).add(entry.key)
+        self.reader = Reader(wording or Wording())
+        self._values = {key: _Values(entry, self.reader) for key, entry in self._by_key.items()}
+        self._canonical: dict[str, set[Tokens]] = {}  # words → the values they stand for, in any dimension
+        for values in self._values.values():
+            for words, value in values.same.items():
+                self._canonical.setdefault(words, set()).add(value)
         self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
         self._cue_parts: dict[str, list[tuple[str, str]]] = {}  # others: anywhere in it; by first letter
         for entry in self:
@@ -146,12 +163,19 @@ class Dimensions:
         """The words that stand before an object of this dimension in the briefing; empty for an open one."""
         return entry.labels.get(language, "") if (entry := self._by_key.get(key)) else ""
 
-    def rivalling(self, key: str) -> frozenset[str]:
-        """The dimensions whose statements may contradict one of ``key`` without naming the same object."""
-        entry = self._by_key.get(key)
-        if entry is None or not (entry.single or entry.exclusive):
-            return frozenset()
-        return frozenset({key, *entry.related, *self._named_by.get(key, ())})
+    def relatives(self, key: str) -> frozenset[str]:
+        """The key itself and every one that is related to it."""
+        named = self._by_key[key].related if key in self._by_key else ()
+        return frozenset({key, *named, *self._named_by.get(key, ())})
+
+    def heads(self, text: str) -> frozenset[str]:
+        """The last words of what an object names, in its own words and in those of every dimension that knows it.
+
+        Two objects that are the same, or of which one says the other more exactly, share one.
+        """
+        plain = self.reader.value(text)
+        known = self._canonical.get("".join(plain), ())
+        return frozenset(value[-1] for value in (plain, *known) if value)
 
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""
@@ -159,3 +183,74 @@ class Dimensions:
             return True
         one, other = self._by_key.get(left), self._by_key.get(right)
         return bool((one and right in one.related) or (other and left in other.related))
+
+    def value(self, key: str, text: str) -> Tokens:
+        """What an object names within a dimension: equal for two spellings of one value."""
+        plain = self.reader.value(text)
+        return self._values[key].same.get("".join(plain), plain) if key in self._values else plain
+
+    def same(self, key: str, left: str, right: str) -> bool:
+        """Whether two objects of a dimension name one value; a place also with what it lies in."""
+        one, other = self.value(key, left), self.value(key, right)
+        if one == other:
+            return True
+        entry = self._by_key.get(key)
+        return bool(entry and entry.nested) and (
+            self.reader.refines(one, other) or self.reader.refines(other, one)
+        )
+
+    def akin(self, key: str, left: str, right: str) -> bool:
+        """Whether one of two objects holds the other's words: perhaps the same, which their meaning decides."""
+        one, other = self.value(key, left), self.value(key, right)
+        return self.reader.holds(one, other) or self.reader.holds(other, one)
+
+    def general(self, key: str, text: str) -> bool:
+        """Whether an object stands for the whole dimension."""
+        return key in self._values and self.value(key, text) in self._values[key].general
+
+    def finer(self, key: str, left: str, right: str) -> bool:
+        """Whether one of two values of a dimension only says more exactly, or on another level, what the other says."""
+        one, other = self.value(key, left), self.value(key, right)
+        if self.reader.refines(one, other) or self.reader.refines(other, one):
+            return True
+        entry = self._by_key.get(key)
+        if entry is None:
+            return False
+        within = one[: len(other)] == other or other[: len(one)] == one  # "湖南长沙" and "湖南"
+        return (entry.nested and within) or _level(entry, left) != _level(entry, right)
+
+    def exclude(self, left: str, right: str, one: str, other: str) -> bool:
+        """Whether the objects ``one`` of dimension ``left`` and ``other`` of ``right`` cannot both hold."""
+        groups = {
+            id(group): group
+            for key in (left, right)
+            if key in self._values
+            for group in self._values[key].exclusive
+        }
+        named = ((group.named_in(one), group.named_in(other)) for group in groups.values())
+        return any(new and old and not new & old for new, old in named)
+
+    def attributes(self, key: str, content: str) -> frozenset[Tokens]:
+        """The attributes named in ``content`` that hold one value at a time."""
+        entry = self._by_key.get(key)
+        parts = (*(entry.parts if entry else ()), *self.reader.favourite)
+        found = (hit for part in parts for hit in part.finditer(content))
+        return frozenset(self.reader.value(hit.group("what") or "") for hit in found)
+
+
+class _Values:
+    """How the objects of one dimension are compared."""
+
+    def __init__(self, entry: Dimension, reader: Reader) -> None:
+        self.same = {
+            "".join(reader.value(word)): reader.value(group[0]) for group in entry.same for word in group
+        }
+        self.exclusive = tuple(Terms(group) for group in entry.exclusive)
+        plain = (reader.value(word) for word in entry.general)
+        self.general = frozenset(self.same.get("".join(word), word) for word in plain)
+
+
+def _level(entry: Dimension, text: str) -> int:
+    """The number of the first level that ``text`` is of; one more for those that none finds."""
+    hits = (number for number, level in enumerate(entry.levels) if level.search(text))
+    return next(hits, len(entry.levels))

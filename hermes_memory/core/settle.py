@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,7 +19,6 @@ from hermes_memory.core.conflicts import (
     comparable,
     contradicts,
     resolve,
-    same_object,
 )
 from hermes_memory.core.decay import DAY_S
 from hermes_memory.core.dimensions import Dimensions
@@ -58,9 +57,7 @@ from hermes_memory.core.text import normal
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
 Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
-Near = Callable[
-    [str, str, Iterable[str], str], Sequence[str]
-]  # (hash, subject, dimensions, object) → memory ids
+Near = Callable[[str, str, str, str], Sequence[str]]  # (hash, subject, dimension, object) → memory ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +133,7 @@ class Settlement:
         if self.around.near is None:
             return list(self.board)
         candidate = entry.candidate
-        dimensions = self.around.dimensions.rivalling(candidate.dimension)
-        ids = self.around.near(entry.hash, candidate.subject, dimensions, candidate.object)
+        ids = self.around.near(entry.hash, candidate.subject, candidate.dimension, candidate.object)
         nominated = dict.fromkeys(ids) | dict.fromkeys(memory.id for memory in self.board.touched)
         return [memory for memory_id in nominated if (memory := self.board.get(memory_id)) is not None]
 
@@ -154,9 +150,10 @@ class Settlement:
             return not other_period(candidate, memory) and (memory.safety or not protects)
         if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
             return False
-        if other_period(candidate, memory) or not same_object(candidate.object, memory.object):
+        objects = candidate.dimension, candidate.object, memory.object
+        if other_period(candidate, memory) or not self.around.dimensions.akin(*objects):
             return False
-        if normal(candidate.object) == normal(memory.object) and candidate.category is not Category.EVENT:
+        if candidate.category is not Category.EVENT and self.around.dimensions.same(*objects):
             return True
         return self._similar(entry.vector, memory.id) >= self.rules.entry.duplicate_similarity
 

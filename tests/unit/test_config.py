@@ -258,11 +258,6 @@ def test_the_rules_are_the_part_the_core_reads() -> None:
     )
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SPEC §3.4, §4.2, §4.3, §5, §7.6: the folding of the window, merging, cool-down, all_turns, reactivation "
-    "within a year and the review after three contradictions are configured, and no code reads the numbers yet",
-)
 def test_every_number_of_the_rules_is_read_by_some_code() -> None:
     root = Path(__file__).resolve().parents[2]
     read_by_name = {"working", "longterm"}  # through CapacityRules.of

@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from hermes_memory.core.conflicts import contradicts, same_object
+from hermes_memory.core.conflicts import contradicts
 from hermes_memory.core.lookup import Lookup
 from hermes_memory.core.model import Category, Layer, Memory, Polarity, Status
 from hermes_memory.core.text import content_hash, normal
@@ -57,17 +57,15 @@ def test_every_twin_and_every_contradiction_is_nominated(
     held: list[dict[str, Any]], new: dict[str, Any]
 ) -> None:
     memories = [memory_of(number, fields) for number, fields in enumerate(held)]
-    lookup, statement = Lookup(memories), memory_of(99, new)
-    near = lookup.near(
-        statement.content_hash, statement.subject, DIMENSIONS.rivalling(statement.dimension), statement.object
-    )
+    lookup, statement = Lookup(DIMENSIONS, memories), memory_of(99, new)
+    near = lookup.near(statement.content_hash, statement.subject, statement.dimension, statement.object)
     assert near == sorted(near, key=lambda memory_id: int(memory_id[1:]))
     for memory in memories:
         same_subject = normal(memory.subject) == normal(statement.subject)
         twin = memory.content_hash == statement.content_hash or (
             same_subject
             and memory.dimension == statement.dimension
-            and same_object(memory.object, statement.object)
+            and DIMENSIONS.akin(memory.dimension, memory.object, statement.object)
         )
         if memory.status is Status.SUPERSEDED:
             assert memory.id not in near
@@ -77,19 +75,19 @@ def test_every_twin_and_every_contradiction_is_nominated(
 
 def test_it_follows_changes_and_removals() -> None:
     city = a_memory(id="a", object="苏州", content_hash="h1")
-    lookup = Lookup([city])
-    lookup.put(city.with_(object="杭州", content_hash="h2"))
-    assert lookup.near("h1", "user", (), "苏州") == []
-    assert lookup.near("h2", "user", (), "杭州") == ["a"]
+    lookup = Lookup(DIMENSIONS, [city])
+    lookup.put(city.with_(object="北京", content_hash="h2"))
+    assert lookup.near("h1", "user", "open", "苏州") == []
+    assert lookup.near("h2", "user", "open", "北京") == ["a"]
     lookup.put(city.with_(status=Status.SUPERSEDED))
-    assert lookup.near("h1", "user", ("city",), "苏州") == []
+    assert lookup.near("h1", "user", "city", "苏州") == []
     lookup.put(city)
     lookup.remove("a")
     lookup.remove("never there")
-    assert lookup.near("h1", "user", ("city",), "苏州") == []
+    assert lookup.near("h1", "user", "city", "苏州") == []
 
 
 def test_a_memory_of_another_person_is_not_nominated_by_its_words() -> None:
-    lookup = Lookup([a_memory(id="a", object="苏州", content_hash="h1", subject="妈妈")])
-    assert lookup.near("h2", "user", ("city",), "苏州") == []
-    assert lookup.near("h2", "妈妈", (), "苏州") == ["a"]
+    lookup = Lookup(DIMENSIONS, [a_memory(id="a", object="苏州", content_hash="h1", subject="妈妈")])
+    assert lookup.near("h2", "user", "city", "苏州") == []
+    assert lookup.near("h2", "妈妈", "open", "苏州") == ["a"]

@@ -101,6 +101,7 @@ class Grammar:
     relation_en: Regex
     name: Regex
     note: Regex
+    afterthought: Regex  # what may follow a statement without being part of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,18 @@ class Thread:
 
 def settled(draft: Draft, dimensions: Dimensions) -> list[Item]:
     """The items without repetitions, and without denials that a statement beside them makes idle."""
-    return _without_denials(_unique(draft), dimensions)
+    return _without_denials(_sacred(_unique(draft)), dimensions)
+
+
+def _sacred(items: list[Item]) -> list[Item]:
+    """Beside "I'm Muslim" the pork that is not eaten is a religious rule, not a taste."""
+    believers = {reading.subject.who for reading, _ in items if reading.dimension == "religion"}
+    return [
+        (replace(reading, dimension="religious_taboo"), words)
+        if reading.dimension == "food_taboo" and reading.subject.who in believers
+        else (reading, words)
+        for reading, words in items
+    ]
 
 
 def _key(draft: Draft, reading: Reading) -> tuple[str, str, str, Polarity]:

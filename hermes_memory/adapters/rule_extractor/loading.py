@@ -48,7 +48,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note",
+    "name", "note", "afterthought",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -120,6 +120,7 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         relation_en=compiled("grammar.relation.en", table["relation"]["en"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
+        afterthought=either("grammar.afterthought", table["afterthought"]),
     )
 
 

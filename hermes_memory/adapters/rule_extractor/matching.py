@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from hermes_memory.adapters.rule_extractor.data import At, Pattern, Rules, Veto
 from hermes_memory.adapters.rule_extractor.objects import Thing, atoms, city_of, clean, dimension_of
@@ -64,8 +65,8 @@ class Matcher:
         """All statements of the clause that ends at ``end``."""
         languages = self._languages(mirror[opening.content : end])
         found: list[Reading] = []
-        for attempt in opening.attempts:
-            if hit := self._first(mirror, attempt, end, setting, languages):
+        for attempt, stop in product(opening.attempts, self._stops(mirror, opening.content, end)):
+            if hit := self._first(mirror, attempt, stop, setting, languages):
                 found += hit
                 break
         while found and len(found) < _MAX_PER_CLAUSE and found[-1].end < end:
@@ -74,6 +75,11 @@ class Matcher:
                 break
             found += more
         return found
+
+    def _stops(self, mirror: str, start: int, end: int) -> list[int]:
+        """Where a statement may end: with the clause, before "now" and "as you know", before an afterthought."""
+        found = self._rules.grammar.afterthought.finditer(mirror, start, end)
+        return [end, *sorted((hit.start() for hit in found), reverse=True)]
 
     @staticmethod
     def _languages(words: str) -> tuple[str, ...]:
