@@ -18,6 +18,7 @@ _FIGURES = re.compile(r"\d[\d.,:%/-]*\d|\d")
 _NAMES = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b)[A-Z][\w’'-]+(?:\s[A-Z][\w’'-]+)*")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ENTITIES = 8
+_WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
 _PLAIN = frozenset({SpeechAct.STATEMENT, SpeechAct.DIRECTIVE, SpeechAct.OPINION})
@@ -35,6 +36,7 @@ class Words:
     emotional: bool = False
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
+    past: bool = False  # it was so, and need not be so now
 
 
 class Builder:
@@ -54,7 +56,11 @@ class Builder:
         act = words.act if words.act is not SpeechAct.STATEMENT else row.act
         if act is SpeechAct.OPINION or category is Category.EVENT:
             category, layer = Category.EVENT, None
-        weight = self._weight(reading.dimension)
+        past = words.past and category is not Category.EVENT
+        if past:  # an episode: it never contradicts what holds now, and fills no slot
+            category, layer = Category.EVENT, None
+        dimension = _WAS if past else reading.dimension
+        weight = self._weight(dimension)
         moment = self._moment(words, category, reading)
         markers = self._markers(words, row.markers, category, moment, reading, entry)
         span = Span(turn.message_id, words.start, words.end, turn.session_id)
@@ -64,23 +70,24 @@ class Builder:
             category=category,
             layer=layer,
             subject=reading.subject.who,
-            predicate=reading.dimension if moved else row.predicate,
+            predicate=reading.dimension if moved or past else row.predicate,
             object=turn.content[reading.thing.start : reading.thing.end],
-            dimension=reading.dimension,
+            dimension=dimension,
             polarity=reading.polarity,
-            negative=reading.negative,
+            negative=reading.negative and not past,
             scope=self._scope(row.scope, act, markers, turn),
             speech_act=act,
             markers=markers,
             intent=self._intent(row.intent, act, markers, category),
             emotional=words.emotional,
-            stability=weight.stability if row.stability is None else row.stability,
-            importance=weight.importance if row.importance is None else row.importance,
+            stability=weight.stability if past or row.stability is None else row.stability,
+            importance=weight.importance if past or row.importance is None else row.importance,
             topic=weight.topic,
             entities=self._entities(turn.content, mirror, words, moment),
             valid_from=moment.at
             if moment and (category is Category.EVENT or Marker.LASTING_CHANGE in markers)
             else None,
+            valid_to=turn.created_at if past else None,
         )
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:

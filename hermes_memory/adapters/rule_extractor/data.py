@@ -32,7 +32,8 @@ class Veto(StrEnum):
 class Pattern:
     """One row: a shape of words and what it states.
 
-    Groups: ``o`` (or ``o2``) the object; ``neg…`` present means denied; ``k`` the word that names the kind.
+    Groups: ``o`` (or ``o2``) the object; ``neg…`` present means denied; ``k`` the word that names the kind;
+    ``s`` the subject, where the pattern itself names it.
     """
 
     language: str
@@ -99,6 +100,11 @@ class Grammar:
     beside: Regex
     relation_zh: Regex
     relation_en: Regex
+    owner: Regex  # zh: words before a relation that say whose it is; may be none
+    named: Regex  # zh: the name of the person, right behind the relation
+    resumed: Regex  # zh: a pronoun that takes the person up again, or nothing
+    possessive: Regex  # zh: 的 between a person and what is theirs
+    past: Regex  # what was and need not be any more
     name: Regex
     note: Regex
 

@@ -48,7 +48,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note",
+    "name", "note", "past",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -118,8 +118,13 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         beside=either("grammar.beside", table["beside"]),
         relation_zh=compiled("grammar.relation.zh", table["relation"]["zh"]),
         relation_en=compiled("grammar.relation.en", table["relation"]["en"]),
+        owner=compiled("grammar.relation.owner", table["relation"]["owner"]),
+        named=compiled("grammar.relation.named", table["relation"]["named"]),
+        resumed=compiled("grammar.relation.resumed", table["relation"]["resumed"]),
+        possessive=compiled("grammar.relation.possessive", table["relation"]["possessive"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
+        past=either("grammar.past", table["past"]),
     )
 
 

@@ -42,6 +42,7 @@ class Reading:
 class Setting:
     """What is known of a clause before its words are matched."""
 
+    text: str  # the turn as it was written
     markers: frozenset[Marker]
     dated: bool
     carried: Subject | None  # of the clause before, in the same sentence
@@ -123,6 +124,9 @@ class Matcher:
         subject = attempt.subject or setting.carried or Subject(USER, attempt.pos)
         if row.own or row.act is SpeechAct.DIRECTIVE:
             subject, named = Subject(USER, attempt.pos), True
+        if "s" in row.regex.groupindex and hit.group("s"):
+            words = setting.text[hit.start("s") : hit.end("s")]
+            subject, named = Subject(words, hit.start("s"), words), True
         denied = any(value for name, value in hit.groupdict().items() if name.startswith("neg"))
         polarity = row.polarity.opposite if denied and row.polarity is Polarity.POSITIVE else row.polarity
         negative = row.veto is Veto.ALWAYS or (row.veto is Veto.NEGATED and denied)

@@ -92,7 +92,8 @@ class TurnReader:
         names_subject = opening.subject is not None and thread.prefix is None
         markers = inherited(own, thread.markers, thread.before, names_subject)
         moment = self._moment(draft, start, clause.end, markers)
-        setting = Setting(markers, moment is not None, thread.subject, thread.subject is not None)
+        text = draft.turn.content
+        setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
@@ -132,11 +133,17 @@ class TurnReader:
                         emotional=emotional,
                         says=a,
                         lead_subject=reading.subject.mention if leans else "",
+                        past=self._past(draft, a, b, markers),
                     ),
                 )
             )
         thread.last = len(draft.items) - 1
         thread.said = True
+
+    def _past(self, draft: Draft, start: int, end: int, markers: frozenset[Marker]) -> bool:
+        if Marker.LASTING_CHANGE in markers:
+            return False  # "two years ago I moved here" holds still
+        return self._rules.grammar.past.search(draft.mirror[start:end]) is not None
 
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)
