@@ -75,7 +75,7 @@ class Builder:
             dimension=dimension,
             polarity=reading.polarity,
             negative=reading.negative and not past,
-            scope=self._scope(row.scope, act, markers, turn),
+            scope=self._scope(Scope.SESSION if reading.subject.unknown else row.scope, act, markers, turn),
             speech_act=act,
             markers=markers,
             intent=self._intent(row.intent, act, markers, category),
@@ -97,6 +97,9 @@ class Builder:
         markers = words.markers - ({Marker.TEMPORARY} if words.moment else set())
         if words.moment:
             content = _dated(content, words.moment)
+        entities = self._entities(turn.content, mirror, words, words.moment)
+        # a Chinese sentence that was not understood and names no time, place or figure reaches no further
+        tells = bool(entities) or not _CJK.search(content)
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
@@ -107,14 +110,14 @@ class Builder:
             object=self._trim(turn.content, words.start, words.end),
             dimension="note",
             polarity=Polarity.POSITIVE,
-            scope=self._scope(None, words.act, markers, turn),
+            scope=self._scope(None if tells else Scope.SESSION, words.act, markers, turn),
             speech_act=words.act,
             markers=markers,
             emotional=words.emotional,
             stability=weight.stability,
             importance=weight.importance,
             topic=weight.topic,
-            entities=self._entities(turn.content, mirror, words, words.moment),
+            entities=entities,
             valid_from=words.moment.at if words.moment else None,
         )
 

@@ -48,7 +48,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "past",
+    "name", "note", "past", "echo", "rather",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -124,6 +124,8 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         possessive=compiled("grammar.relation.possessive", table["relation"]["possessive"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
+        echo=either("grammar.echo", table["echo"]),
+        rather=either("grammar.rather", table["rather"]),
         past=either("grammar.past", table["past"]),
     )
 

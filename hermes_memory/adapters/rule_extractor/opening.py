@@ -34,6 +34,11 @@ class Subject:
         """Whether it is the user."""
         return self.who == USER
 
+    @property
+    def unknown(self) -> bool:
+        """Whether it is a "he" or 她 of whom nobody was named before: nobody later on can tell who it was."""
+        return not self.is_user and not self.mention
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:

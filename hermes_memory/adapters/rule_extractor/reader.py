@@ -17,10 +17,12 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Memory, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Layer, Memory, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
+_MIN_NOTE = 8  # characters of a sentence about somebody close that say more than who it is
+_VAGUE = "interest"  # the dimension of a liked thing of no known kind
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
@@ -114,6 +116,8 @@ class TurnReader:
         markers: frozenset[Marker],
         moment: Moment | None,
     ) -> None:
+        if self._leans_on_another(draft, thread, found[0]):
+            markers |= {Marker.HEDGED}
         ends = sorted({reading.end for reading in found})
         for reading in found:
             index = ends.index(reading.end)
@@ -139,6 +143,15 @@ class TurnReader:
             )
         thread.last = len(draft.items) - 1
         thread.said = True
+
+    def _leans_on_another(self, draft: Draft, thread: Thread, reading: Reading) -> bool:
+        """Whether the turn's first statement is a liking that agrees or compares with another's words."""
+        entry, grammar = self._dimensions.get(reading.dimension), self._rules.grammar
+        if draft.items or entry is None or entry.layer is not Layer.PREFERENCE:
+            return False
+        words = draft.mirror[thread.sentence.start : reading.end]
+        vague = reading.dimension == _VAGUE and grammar.rather.search(words)
+        return bool(vague or grammar.echo.search(words))
 
     def _past(self, draft: Draft, start: int, end: int, markers: frozenset[Marker]) -> bool:
         if Marker.LASTING_CHANGE in markers:
@@ -184,12 +197,21 @@ class TurnReader:
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
-        if not self._rules.grammar.note.search(draft.mirror[start : part.end]):
+        if not self._tells(draft, part, thread, start):
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        who = thread.subject.who if thread.subject else USER
+        subject = thread.subject
+        who = USER if subject is None or subject.unknown else subject.who
         draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
+
+    def _tells(self, draft: Draft, part: Sentence, thread: Thread, start: int) -> bool:
+        """Whether an unread sentence states something: by its words, or because it names somebody close."""
+        subject = thread.subject
+        named = subject is not None and not subject.is_user and not subject.unknown
+        if named and subject is not None and part.start <= subject.start < part.end:
+            return part.end - start >= _MIN_NOTE
+        return self._rules.grammar.note.search(draft.mirror[start : part.end]) is not None
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
