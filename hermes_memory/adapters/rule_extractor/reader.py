@@ -101,6 +101,9 @@ class TurnReader:
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
             thread.lengthen(draft, clause.end)
             return
+        if found and thread.judges(draft) and found[0].pattern.act is SpeechAct.OPINION:
+            thread.lengthen(draft, clause.end)  # one judgement in the user's own words, not one per clause
+            return
         if not found:
             self._unread(draft, thread, clause, opening)
             return
@@ -176,7 +179,7 @@ class TurnReader:
     def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
         mirror, speech = draft.mirror, self._rules.speech
         said = mirror[opening.content : clause.end]
-        if thread.last is not None and self._rules.grammar.tail.match(said):
+        if thread.judges(draft) or (thread.last is not None and self._rules.grammar.tail.match(said)):
             thread.lengthen(draft, clause.end)
             return
         if speech.command.match(said) or speech.task.match(said):
