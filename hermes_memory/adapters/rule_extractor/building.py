@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
 from hermes_memory.adapters.rule_extractor.matching import Reading
@@ -18,6 +17,7 @@ _FIGURES = re.compile(r"\d[\d.,:%/-]*\d|\d")
 _NAMES = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b)[A-Z][\w’'-]+(?:\s[A-Z][\w’'-]+)*")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ENTITIES = 8
+_PLAN = "plan"
 _WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
@@ -59,7 +59,7 @@ class Builder:
         past = words.past and category is not Category.EVENT
         if past:  # an episode: it never contradicts what holds now, and fills no slot
             category, layer = Category.EVENT, None
-        dimension = _WAS if past else reading.dimension
+        dimension = _WAS if past or self._over(turn, words, reading) else reading.dimension
         weight = self._weight(dimension)
         moment = self._moment(words, category, reading)
         markers = self._markers(words, row.markers, category, moment, reading, entry)
@@ -125,16 +125,18 @@ class Builder:
         return self._rules.weights.get(dimension) or self._rules.weights["note"]
 
     @staticmethod
+    def _over(turn: Turn, words: Words, reading: Reading) -> bool:
+        """Whether what reads as a plan lies before the day of the turn."""
+        moment = words.moment
+        if reading.dimension != _PLAN or moment is None:
+            return False
+        return moment.at.date() < turn.created_at.astimezone(moment.at.tzinfo).date()
+
+    @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:
         moment = words.moment
-        if (
-            moment is None
-            or category is not Category.EVENT
-            or reading.dimension not in _PAST
-            or not moment.weekly
-        ):
-            return moment
-        return moment.back(timedelta(days=7)) if moment.ahead else moment
+        past = category is Category.EVENT and reading.dimension in _PAST
+        return moment.before() if moment is not None and past else moment
 
     @staticmethod
     def _markers(

@@ -49,6 +49,7 @@ class Pattern:
     classify: str = "o"  # the group the lexicon looks at
     splits: bool = False  # "A and B" are two statements
     own: bool = False  # about the user, whoever was spoken of before
+    named: bool = False  # only where the clause itself names its subject
     bare: bool = False  # may stand without a subject
     subjectless: bool = False  # may only stand without one
     place: bool = False  # the object is a place: keep the city

@@ -42,7 +42,7 @@ _ENUMS: Mapping[str, Any] = {
     "layer": Layer,
     "scope": Scope,
 }
-_FLAGS = frozenset({"splits", "own", "bare", "subjectless", "place", "whole", "date"})
+_FLAGS = frozenset({"splits", "own", "named", "bare", "subjectless", "place", "whole", "date"})
 _NUMBERS = frozenset({"importance", "stability"})
 _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
 

@@ -110,6 +110,8 @@ class Matcher:
             return False
         if row.subjectless:
             return attempt.subject is None
+        if row.named and attempt.subject is None:
+            return False
         if attempt.subject is not None or row.language == "zh":
             return True
         return row.bare or setting.follows
