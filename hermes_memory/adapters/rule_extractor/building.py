@@ -17,6 +17,8 @@ _FIGURES = re.compile(r"\d[\d.,:%/-]*\d|\d")
 _NAMES = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b)[A-Z][\w’'-]+(?:\s[A-Z][\w’'-]+)*")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ENTITIES = 8
+_LASTING = frozenset({Category.FACT})
+_FROM = frozenset({"从", "從", "自"})
 _PLAN = "plan"
 _WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
@@ -37,6 +39,7 @@ class Words:
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
     past: bool = False  # it was so, and need not be so now
+    content: str = ""  # where it is not the words of the stretch themselves
 
 
 class Builder:
@@ -57,20 +60,21 @@ class Builder:
         if act is SpeechAct.OPINION or category is Category.EVENT:
             category, layer = Category.EVENT, None
         past = words.past and category is not Category.EVENT
-        if past:  # an episode: it never contradicts what holds now, and fills no slot
+        ahead = not past and category in _LASTING and self._ahead(turn, words, reading)
+        if past or ahead:  # an episode: it never contradicts what holds now, and fills no slot
             category, layer = Category.EVENT, None
-        dimension = _WAS if past or self._over(turn, words, reading) else reading.dimension
+        dimension = _PLAN if ahead else _WAS if past or self._over(turn, words, reading) else reading.dimension
         weight = self._weight(dimension)
         moment = self._moment(words, category, reading)
         markers = self._markers(words, row.markers, category, moment, reading, entry)
         span = Span(turn.message_id, words.start, words.end, turn.session_id)
         return Candidate(
             span=span,
-            content=self._content(turn.content, mirror, reading, words, moment, category),
+            content=words.content or self._content(turn.content, mirror, reading, words, moment, category),
             category=category,
             layer=layer,
             subject=reading.subject.who,
-            predicate=reading.dimension if moved or past else row.predicate,
+            predicate=reading.dimension if moved or past or ahead else row.predicate,
             object=turn.content[reading.thing.start : reading.thing.end],
             dimension=dimension,
             polarity=reading.polarity,
@@ -80,8 +84,8 @@ class Builder:
             markers=markers,
             intent=self._intent(row.intent, act, markers, category),
             emotional=words.emotional,
-            stability=weight.stability if past or row.stability is None else row.stability,
-            importance=weight.importance if past or row.importance is None else row.importance,
+            stability=weight.stability if past or ahead or row.stability is None else row.stability,
+            importance=weight.importance if past or ahead or row.importance is None else row.importance,
             topic=weight.topic,
             entities=self._entities(turn.content, mirror, words, moment),
             valid_from=moment.at
@@ -131,6 +135,16 @@ class Builder:
         if reading.dimension != _PLAN or moment is None:
             return False
         return moment.at.date() < turn.created_at.astimezone(moment.at.tzinfo).date()
+
+    @staticmethod
+    def _ahead(turn: Turn, words: Words, reading: Reading) -> bool:
+        """Whether a fact is told of a later day ("我下个月搬到杭州"): it does not hold yet."""
+        moment = words.moment
+        if moment is None or reading.pattern.language != "zh" or moment.start >= reading.thing.start:
+            return False  # a date within the object is the value itself: a birthday
+        if Marker.HABITUAL in words.markers or turn.content[max(0, moment.start - 1) : moment.start] in _FROM:
+            return False  # "从下个月起": a change that is declared now
+        return moment.at.date() > turn.created_at.astimezone(moment.at.tzinfo).date()
 
     @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:

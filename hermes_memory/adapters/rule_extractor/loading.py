@@ -48,7 +48,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "past", "echo", "rather",
+    "name", "note", "past", "echo", "rather", "amend",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -126,6 +126,7 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         note=either("grammar.note", table["note"]),
         echo=either("grammar.echo", table["echo"]),
         rather=either("grammar.rather", table["rather"]),
+        amend=either("grammar.amend", table["amend"]),
         past=either("grammar.past", table["past"]),
     )
 

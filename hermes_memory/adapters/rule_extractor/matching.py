@@ -87,7 +87,7 @@ class Matcher:
         if last.pattern.language != "zh":
             return []
         at = self._opener.skip_adverbs(mirror, last.end, end)
-        attempt = Attempt(At.PREDICATE, at, Subject(last.subject.who, last.subject.start))
+        attempt = Attempt(At.PREDICATE, at, last.subject)
         return self._first(mirror, attempt, end, setting, languages) if at < end else []
 
     def _first(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes_memory.adapters.rule_extractor import affirming
+from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import Rules
@@ -37,12 +38,24 @@ class TurnReader:
         self._builder = Builder(rules, dimensions)
 
     def read(
-        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...]
+        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...], earlier: Turn | None = None
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it."""
+        """Candidates, affirmations and refusals of one user turn.
+
+        ``before`` is the turn just before it, ``earlier`` the user's own last one.
+        """
         mirror = simplified(turn.content)
         if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
             return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+        draft = self._draft(turn, mirror)
+        if not draft.items:
+            self._answer(draft, before)
+        if not draft.items:
+            self._amend(draft, earlier)
+        return self._finish(draft, known)
+
+    def _draft(self, turn: Turn, mirror: str) -> Draft:
+        """What the turn says by itself."""
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
         draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
         seen: set[str] = set()
@@ -51,9 +64,7 @@ class TurnReader:
             if words not in seen:  # a sentence pasted a thousand times is one
                 seen.add(words)
                 self._sentence(draft, part)
-        if not draft.items:
-            self._answer(draft, before)
-        return self._finish(draft, known)
+        return draft
 
     # --- one sentence
 
@@ -105,7 +116,10 @@ class TurnReader:
             thread.lengthen(draft, clause.end)  # one judgement in the user's own words, not one per clause
             return
         if not found:
-            self._unread(draft, thread, clause, opening)
+            if amend_last(draft, clause.end, self._rules.grammar):
+                thread.said = True
+            else:
+                self._unread(draft, thread, clause, opening)
             return
         self._add(draft, thread, found, start, clause.end, markers, moment)
 
@@ -146,6 +160,8 @@ class TurnReader:
             )
         thread.last = len(draft.items) - 1
         thread.said = True
+        if not found[0].subject.is_user and "s" in found[0].pattern.regex.groupindex:
+            thread.subject = draft.spoken_of = found[0].subject  # the pattern itself named it
 
     def _leans_on_another(self, draft: Draft, thread: Thread, reading: Reading) -> bool:
         """Whether the turn's first statement is a liking that agrees or compares with another's words."""
@@ -222,6 +238,16 @@ class TurnReader:
                 reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, says=reading.start
             )
             draft.items.append((reading, words))
+            draft.notes.clear()
+            draft.reasons.clear()
+
+    def _amend(self, draft: Draft, earlier: Turn | None) -> None:
+        """"No, Shanghai": the value for what the user said last."""
+        if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
+            return
+        said = self._draft(earlier, simplified(earlier.content)).items
+        if said and (item := amend_earlier(draft, said[-1], self._rules.grammar)):
+            draft.items.append(item)
             draft.notes.clear()
             draft.reasons.clear()
 
