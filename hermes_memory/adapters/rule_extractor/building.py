@@ -18,6 +18,7 @@ _NAMES = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b)[A-Z][\w’'-]+(?:\s[A-Z][\w’
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ENTITIES = 8
 _LASTING = frozenset({Category.FACT})
+_NEXT = frozenset("下这這本")
 _FROM = frozenset({"从", "從", "自"})
 _PLAN = "plan"
 _WAS = "event"  # the dimension of what was and need not be any more
@@ -142,6 +143,8 @@ class Builder:
         moment = words.moment
         if moment is None or reading.pattern.language != "zh" or moment.start >= reading.thing.start:
             return False  # a date within the object is the value itself: a birthday
+        if moment.weekly and turn.content[moment.start] not in _NEXT:
+            return False  # 周末, 周三: more often a habit than a date
         if Marker.HABITUAL in words.markers or turn.content[max(0, moment.start - 1) : moment.start] in _FROM:
             return False  # "从下个月起": a change that is declared now
         return moment.at.date() > turn.created_at.astimezone(moment.at.tzinfo).date()

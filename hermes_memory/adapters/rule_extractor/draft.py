@@ -17,6 +17,7 @@ from hermes_memory.core.reasons import Reason
 Item = tuple[Reading, Words]
 
 _HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
+_GROWING = frozenset({"work_schedule"})  # one value that is told in several clauses
 _DESCRIBING = frozenset(
     {
         "name",
@@ -68,6 +69,8 @@ class Thread:
         """Whether the words are about what was just named: "I have a daughter, five years old"."""
         if self.last is None or reading.pattern.own:
             return False
+        if reading.dimension in _GROWING and draft.items[self.last][0].dimension == reading.dimension:
+            return True
         return draft.items[self.last][0].dimension in _HAVING and reading.dimension in _DESCRIBING
 
     def judges(self, draft: Draft) -> bool:

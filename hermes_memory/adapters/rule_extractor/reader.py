@@ -44,18 +44,18 @@ class TurnReader:
 
         ``before`` is the turn just before it, ``earlier`` the user's own last one.
         """
-        mirror = simplified(turn.content)
-        if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
+        draft = self._drafted(turn, before)
+        if draft is None:
             return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
-        draft = self._draft(turn, mirror)
-        if not draft.items:
-            self._answer(draft, before)
         if not draft.items:
             self._amend(draft, earlier)
         return self._finish(draft, known)
 
-    def _draft(self, turn: Turn, mirror: str) -> Draft:
-        """What the turn says by itself."""
+    def _drafted(self, turn: Turn, before: Turn | None) -> Draft | None:
+        """What a turn says; None if it is all filler."""
+        mirror = simplified(turn.content)
+        if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
+            return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
         draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
         seen: set[str] = set()
@@ -64,6 +64,8 @@ class TurnReader:
             if words not in seen:  # a sentence pasted a thousand times is one
                 seen.add(words)
                 self._sentence(draft, part)
+        if not draft.items:
+            self._answer(draft, before)
         return draft
 
     # --- one sentence
@@ -245,8 +247,8 @@ class TurnReader:
         """"No, Shanghai": the value for what the user said last."""
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
-        said = self._draft(earlier, simplified(earlier.content)).items
-        if said and (item := amend_earlier(draft, said[-1], self._rules.grammar)):
+        said = self._drafted(earlier, None)
+        if said and said.items and (item := amend_earlier(draft, said.items[-1], self._rules.grammar)):
             draft.items.append(item)
             draft.notes.clear()
             draft.reasons.clear()
