@@ -1,4 +1,4 @@
-"""``python -m bench [gates|recall|memory|conflicts|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import conflict_suite, gate_cost, recall_latency, warm_memory
+from bench import conflict_suite, extraction_zh, gate_cost, recall_latency, warm_memory
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -37,6 +37,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
+    "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
 }
 
 

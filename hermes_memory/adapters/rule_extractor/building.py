@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
 from hermes_memory.adapters.rule_extractor.matching import Reading
@@ -18,6 +17,11 @@ _FIGURES = re.compile(r"\d[\d.,:%/-]*\d|\d")
 _NAMES = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b)[A-Z][\w’'-]+(?:\s[A-Z][\w’'-]+)*")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_ENTITIES = 8
+_LASTING = frozenset({Category.FACT})
+_NEXT = frozenset("下这這本")
+_FROM = frozenset({"从", "從", "自"})
+_PLAN = "plan"
+_WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
 _PLAIN = frozenset({SpeechAct.STATEMENT, SpeechAct.DIRECTIVE, SpeechAct.OPINION})
@@ -35,6 +39,8 @@ class Words:
     emotional: bool = False
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
+    past: bool = False  # it was so, and need not be so now
+    content: str = ""  # where it is not the words of the stretch themselves
 
 
 class Builder:
@@ -54,33 +60,41 @@ class Builder:
         act = words.act if words.act is not SpeechAct.STATEMENT else row.act
         if act is SpeechAct.OPINION or category is Category.EVENT:
             category, layer = Category.EVENT, None
-        weight = self._weight(reading.dimension)
+        past = words.past and category is not Category.EVENT
+        ahead = not past and category in _LASTING and self._ahead(turn, words, reading)
+        if past or ahead:  # an episode: it never contradicts what holds now, and fills no slot
+            category, layer = Category.EVENT, None
+        dimension = (
+            _PLAN if ahead else _WAS if past or self._over(turn, words, reading) else reading.dimension
+        )
+        weight = self._weight(dimension)
         moment = self._moment(words, category, reading)
         markers = self._markers(words, row.markers, category, moment, reading, entry)
         span = Span(turn.message_id, words.start, words.end, turn.session_id)
         return Candidate(
             span=span,
-            content=self._content(turn.content, mirror, reading, words, moment, category),
+            content=words.content or self._content(turn.content, mirror, reading, words, moment, category),
             category=category,
             layer=layer,
             subject=reading.subject.who,
-            predicate=reading.dimension if moved else row.predicate,
+            predicate=reading.dimension if moved or past or ahead else row.predicate,
             object=turn.content[reading.thing.start : reading.thing.end],
-            dimension=reading.dimension,
+            dimension=dimension,
             polarity=reading.polarity,
-            negative=reading.negative,
-            scope=self._scope(row.scope, act, markers, turn),
+            negative=reading.negative and not past,
+            scope=self._scope(Scope.SESSION if reading.subject.unknown else row.scope, act, markers, turn),
             speech_act=act,
             markers=markers,
             intent=self._intent(row.intent, act, markers, category),
             emotional=words.emotional,
-            stability=weight.stability if row.stability is None else row.stability,
-            importance=weight.importance if row.importance is None else row.importance,
+            stability=weight.stability if past or ahead or row.stability is None else row.stability,
+            importance=weight.importance if past or ahead or row.importance is None else row.importance,
             topic=weight.topic,
             entities=self._entities(turn.content, mirror, words, moment),
             valid_from=moment.at
             if moment and (category is Category.EVENT or Marker.LASTING_CHANGE in markers)
             else None,
+            valid_to=turn.created_at if past else None,
         )
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
@@ -90,6 +104,9 @@ class Builder:
         markers = words.markers - ({Marker.TEMPORARY} if words.moment else set())
         if words.moment:
             content = _dated(content, words.moment)
+        entities = self._entities(turn.content, mirror, words, words.moment)
+        # a Chinese sentence that was not understood and names no time, place or figure reaches no further
+        tells = bool(entities) or not _CJK.search(content)
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
@@ -100,14 +117,14 @@ class Builder:
             object=self._trim(turn.content, words.start, words.end),
             dimension="note",
             polarity=Polarity.POSITIVE,
-            scope=self._scope(None, words.act, markers, turn),
+            scope=self._scope(None if tells else Scope.SESSION, words.act, markers, turn),
             speech_act=words.act,
             markers=markers,
             emotional=words.emotional,
             stability=weight.stability,
             importance=weight.importance,
             topic=weight.topic,
-            entities=self._entities(turn.content, mirror, words, words.moment),
+            entities=entities,
             valid_from=words.moment.at if words.moment else None,
         )
 
@@ -115,16 +132,30 @@ class Builder:
         return self._rules.weights.get(dimension) or self._rules.weights["note"]
 
     @staticmethod
+    def _over(turn: Turn, words: Words, reading: Reading) -> bool:
+        """Whether what reads as a plan lies before the day of the turn."""
+        moment = words.moment
+        if reading.dimension != _PLAN or moment is None:
+            return False
+        return moment.at.date() < turn.created_at.astimezone(moment.at.tzinfo).date()
+
+    @staticmethod
+    def _ahead(turn: Turn, words: Words, reading: Reading) -> bool:
+        """Whether a fact is told of a later day ("我下个月搬到杭州"): it does not hold yet."""
+        moment = words.moment
+        if moment is None or reading.pattern.language != "zh" or moment.start >= reading.thing.start:
+            return False  # a date within the object is the value itself: a birthday
+        if moment.weekly and turn.content[moment.start] not in _NEXT:
+            return False  # 周末, 周三: more often a habit than a date
+        if Marker.HABITUAL in words.markers or turn.content[max(0, moment.start - 1) : moment.start] in _FROM:
+            return False  # "从下个月起": a change that is declared now
+        return moment.at.date() > turn.created_at.astimezone(moment.at.tzinfo).date()
+
+    @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:
         moment = words.moment
-        if (
-            moment is None
-            or category is not Category.EVENT
-            or reading.dimension not in _PAST
-            or not moment.weekly
-        ):
-            return moment
-        return moment.back(timedelta(days=7)) if moment.ahead else moment
+        past = category is Category.EVENT and reading.dimension in _PAST
+        return moment.before() if moment is not None and past else moment
 
     @staticmethod
     def _markers(

@@ -32,7 +32,8 @@ class Veto(StrEnum):
 class Pattern:
     """One row: a shape of words and what it states.
 
-    Groups: ``o`` (or ``o2``) the object; ``neg…`` present means denied; ``k`` the word that names the kind.
+    Groups: ``o`` (or ``o2``) the object; ``neg…`` present means denied; ``k`` the word that names the kind;
+    ``s`` the subject, where the pattern itself names it.
     """
 
     language: str
@@ -48,6 +49,7 @@ class Pattern:
     classify: str = "o"  # the group the lexicon looks at
     splits: bool = False  # "A and B" are two statements
     own: bool = False  # about the user, whoever was spoken of before
+    named: bool = False  # only where the clause itself names its subject
     bare: bool = False  # may stand without a subject
     subjectless: bool = False  # may only stand without one
     place: bool = False  # the object is a place: keep the city
@@ -99,6 +101,14 @@ class Grammar:
     beside: Regex
     relation_zh: Regex
     relation_en: Regex
+    owner: Regex  # zh: words before a relation that say whose it is; may be none
+    named: Regex  # zh: the name of the person, right behind the relation
+    resumed: Regex  # zh: a pronoun that takes the person up again, or nothing
+    possessive: Regex  # zh: 的 between a person and what is theirs
+    amend: Regex  # "no, …": only the value that was wrong is said anew, as group o
+    echo: Regex  # a liking that agrees with another
+    rather: Regex  # one that compares with what another said
+    past: Regex  # what was and need not be any more
     name: Regex
     note: Regex
     afterthought: Regex  # what may follow a statement without being part of it

@@ -9,7 +9,7 @@ from hermes_memory.adapters.rule_extractor.clauses import Sentence
 from hermes_memory.adapters.rule_extractor.matching import Reading
 from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
 from hermes_memory.adapters.rule_extractor.speech import Tone
-from hermes_memory.core.candidate import Marker
+from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Polarity, Turn
 from hermes_memory.core.reasons import Reason
@@ -17,6 +17,7 @@ from hermes_memory.core.reasons import Reason
 Item = tuple[Reading, Words]
 
 _HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
+_GROWING = frozenset({"work_schedule"})  # one value that is told in several clauses
 _DESCRIBING = frozenset(
     {
         "name",
@@ -68,7 +69,13 @@ class Thread:
         """Whether the words are about what was just named: "I have a daughter, five years old"."""
         if self.last is None or reading.pattern.own:
             return False
+        if reading.dimension in _GROWING and draft.items[self.last][0].dimension == reading.dimension:
+            return True
         return draft.items[self.last][0].dimension in _HAVING and reading.dimension in _DESCRIBING
+
+    def judges(self, draft: Draft) -> bool:
+        """Whether the last statement of the sentence is a judgement, which goes on clause by clause."""
+        return self.last is not None and draft.items[self.last][0].pattern.act is SpeechAct.OPINION
 
     def lengthen(self, draft: Draft, end: int) -> None:
         """Let the last statement of the sentence reach to ``end``."""

@@ -37,12 +37,15 @@ class RuleExtractor:
         affirmations: list[Affirmation] = []
         refusals: list[Refusal] = []
         before = request.context[-1] if request.context else None
+        earlier = next((turn for turn in reversed(request.context) if turn.role is Role.USER), None)
         for turn in request.turns:
             if turn.role is Role.USER:
-                found = self._reader.read(turn, _same_session(before, turn), request.known)
+                last = _same_session(earlier, turn)
+                found = self._reader.read(turn, _same_session(before, turn), request.known, last)
                 candidates += found[0]
                 affirmations += found[1]
                 refusals += found[2]
+                earlier = turn
             before = turn
         return Extraction(
             extractor=NAME,

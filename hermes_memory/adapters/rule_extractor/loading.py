@@ -42,13 +42,13 @@ _ENUMS: Mapping[str, Any] = {
     "layer": Layer,
     "scope": Scope,
 }
-_FLAGS = frozenset({"splits", "own", "bare", "subjectless", "place", "whole", "date"})
+_FLAGS = frozenset({"splits", "own", "named", "bare", "subjectless", "place", "whole", "date"})
 _NUMBERS = frozenset({"importance", "stability"})
 _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "afterthought",
+    "name", "note", "afterthought", "past", "echo", "rather", "amend",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -118,9 +118,17 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         beside=either("grammar.beside", table["beside"]),
         relation_zh=compiled("grammar.relation.zh", table["relation"]["zh"]),
         relation_en=compiled("grammar.relation.en", table["relation"]["en"]),
+        owner=compiled("grammar.relation.owner", table["relation"]["owner"]),
+        named=compiled("grammar.relation.named", table["relation"]["named"]),
+        resumed=compiled("grammar.relation.resumed", table["relation"]["resumed"]),
+        possessive=compiled("grammar.relation.possessive", table["relation"]["possessive"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
         afterthought=either("grammar.afterthought", table["afterthought"]),
+        echo=either("grammar.echo", table["echo"]),
+        rather=either("grammar.rather", table["rather"]),
+        amend=either("grammar.amend", table["amend"]),
+        past=either("grammar.past", table["past"]),
     )
 
 

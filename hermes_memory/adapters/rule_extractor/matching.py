@@ -43,6 +43,7 @@ class Reading:
 class Setting:
     """What is known of a clause before its words are matched."""
 
+    text: str  # the turn as it was written
     markers: frozenset[Marker]
     dated: bool
     carried: Subject | None  # of the clause before, in the same sentence
@@ -92,7 +93,7 @@ class Matcher:
         if last.pattern.language != "zh":
             return []
         at = self._opener.skip_adverbs(mirror, last.end, end)
-        attempt = Attempt(At.PREDICATE, at, Subject(last.subject.who, last.subject.start))
+        attempt = Attempt(At.PREDICATE, at, last.subject)
         return self._first(mirror, attempt, end, setting, languages) if at < end else []
 
     def _first(
@@ -115,6 +116,8 @@ class Matcher:
             return False
         if row.subjectless:
             return attempt.subject is None
+        if row.named and attempt.subject is None:
+            return False
         if attempt.subject is not None or row.language == "zh":
             return True
         return row.bare or setting.follows
@@ -129,6 +132,9 @@ class Matcher:
         subject = attempt.subject or setting.carried or Subject(USER, attempt.pos)
         if row.own or row.act is SpeechAct.DIRECTIVE:
             subject, named = Subject(USER, attempt.pos), True
+        if "s" in row.regex.groupindex and hit.group("s"):
+            words = setting.text[hit.start("s") : hit.end("s")]
+            subject, named = Subject(words, hit.start("s"), words), True
         denied = any(value for name, value in hit.groupdict().items() if name.startswith("neg"))
         polarity = row.polarity.opposite if denied and row.polarity is Polarity.POSITIVE else row.polarity
         negative = row.veto is Veto.ALWAYS or (row.veto is Veto.NEGATED and denied)

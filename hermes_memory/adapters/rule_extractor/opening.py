@@ -9,10 +9,6 @@ from hermes_memory.adapters.rule_extractor.data import At, Grammar
 from hermes_memory.adapters.rule_extractor.when import date_at
 from hermes_memory.core.model import USER
 
-_ZH_OWN = re.compile(r"(?:(?:我|咱|俺)(?:们)?(?:家)?(?:里)?(?:的)?)?")
-_ZH_NAME = re.compile(
-    r"(?:小|老|阿)[一-鿿](?=[^一-鿿]|喜|爱|讨|不|对|在|住|是|特|最|很|也|有|会|养|今|的)|(?-i:[A-Z][a-z]+)"
-)
 _EN_OWN = re.compile(r"(?:my|our)\s+", re.IGNORECASE)
 _EN_SIDE = re.compile(
     r"(?:(?:little|younger|older|elder|eldest|youngest|oldest|big|old|new|best|good|close|dear|late|twin|half|"
@@ -37,6 +33,11 @@ class Subject:
     def is_user(self) -> bool:
         """Whether it is the user."""
         return self.who == USER
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it is a "he" or 她 of whom nobody was named before: nobody later on can tell who it was."""
+        return not self.is_user and not self.mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class Opener:
         rest = self.skip_adverbs(mirror, after, end)
         if not (owned and subject is None):
             attempts.append(Attempt(At.PREDICATE, rest, subject))
+        if subject is not None and (of := self._grammar.possessive.match(mirror, rest, end)):
+            attempts.append(Attempt(At.PREDICATE, self.skip_adverbs(mirror, of.end(), end), subject))
         if subject is None and not owned and (later := self._later_user(mirror, begin, end)):
             subject = Subject(USER, later[0])
             rest = self.skip_adverbs(mirror, later[1], end)
@@ -119,13 +122,16 @@ class Opener:
         return None, begin
 
     def _zh_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
-        own = _ZH_OWN.match(mirror, begin, end).end()  # type: ignore[union-attr]
-        hit = self._grammar.relation_zh.match(mirror, own, end)
+        grammar = self._grammar
+        own = grammar.owner.match(mirror, begin, end).end()  # type: ignore[union-attr]
+        hit = grammar.relation_zh.match(mirror, own, end)
         if hit is None:
             return None
-        if named := _ZH_NAME.match(mirror, hit.end(), end):
-            return _other(text, begin, named.start(), named.end())
-        return _other(text, begin, hit.start(), hit.end())
+        start, stop = hit.span()
+        if named := grammar.named.match(mirror, stop, end):
+            start, stop = named.span()
+        subject, stop = _other(text, begin, start, stop)
+        return subject, grammar.resumed.match(mirror, stop, end).end()  # type: ignore[union-attr]
 
     def _en_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
         own = _EN_OWN.match(mirror, begin, end)

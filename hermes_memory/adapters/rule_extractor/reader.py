@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes_memory.adapters.rule_extractor import affirming
+from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import Rules
@@ -17,10 +18,12 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Memory, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Layer, Memory, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
+_MIN_NOTE = 8  # characters of a sentence about somebody close that say more than who it is
+_VAGUE = "interest"  # the dimension of a liked thing of no known kind
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
@@ -35,12 +38,24 @@ class TurnReader:
         self._builder = Builder(rules, dimensions)
 
     def read(
-        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...]
+        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...], earlier: Turn | None = None
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it."""
+        """Candidates, affirmations and refusals of one user turn.
+
+        ``before`` is the turn just before it, ``earlier`` the user's own last one.
+        """
+        draft = self._drafted(turn, before)
+        if draft is None:
+            return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+        if not draft.items:
+            self._amend(draft, earlier)
+        return self._finish(draft, known)
+
+    def _drafted(self, turn: Turn, before: Turn | None) -> Draft | None:
+        """What a turn says; None if it is all filler."""
         mirror = simplified(turn.content)
         if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
-            return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+            return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
         draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
         seen: set[str] = set()
@@ -51,7 +66,7 @@ class TurnReader:
                 self._sentence(draft, part)
         if not draft.items:
             self._answer(draft, before)
-        return self._finish(draft, known)
+        return draft
 
     # --- one sentence
 
@@ -92,14 +107,21 @@ class TurnReader:
         names_subject = opening.subject is not None and thread.prefix is None
         markers = inherited(own, thread.markers, thread.before, names_subject)
         moment = self._moment(draft, start, clause.end, markers)
-        setting = Setting(markers, moment is not None, thread.subject, thread.subject is not None)
+        text = draft.turn.content
+        setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
             thread.lengthen(draft, clause.end)
             return
+        if found and thread.judges(draft) and found[0].pattern.act is SpeechAct.OPINION:
+            thread.lengthen(draft, clause.end)  # one judgement in the user's own words, not one per clause
+            return
         if not found:
-            self._unread(draft, thread, clause, opening)
+            if amend_last(draft, clause.end, self._rules.grammar):
+                thread.said = True
+            else:
+                self._unread(draft, thread, clause, opening)
             return
         self._add(draft, thread, found, start, clause.end, markers, moment)
 
@@ -113,6 +135,8 @@ class TurnReader:
         markers: frozenset[Marker],
         moment: Moment | None,
     ) -> None:
+        if self._leans_on_another(draft, thread, found[0]):
+            markers |= {Marker.HEDGED}
         ends = sorted({reading.end for reading in found})
         for reading in found:
             index = ends.index(reading.end)
@@ -132,11 +156,28 @@ class TurnReader:
                         emotional=emotional,
                         says=a,
                         lead_subject=reading.subject.mention if leans else "",
+                        past=self._past(draft, a, b, markers),
                     ),
                 )
             )
         thread.last = len(draft.items) - 1
         thread.said = True
+        if not found[0].subject.is_user and "s" in found[0].pattern.regex.groupindex:
+            thread.subject = draft.spoken_of = found[0].subject  # the pattern itself named it
+
+    def _leans_on_another(self, draft: Draft, thread: Thread, reading: Reading) -> bool:
+        """Whether the turn's first statement is a liking that agrees or compares with another's words."""
+        entry, grammar = self._dimensions.get(reading.dimension), self._rules.grammar
+        if draft.items or entry is None or entry.layer is not Layer.PREFERENCE:
+            return False
+        words = draft.mirror[thread.sentence.start : reading.end]
+        vague = reading.dimension == _VAGUE and grammar.rather.search(words)
+        return bool(vague or grammar.echo.search(words))
+
+    def _past(self, draft: Draft, start: int, end: int, markers: frozenset[Marker]) -> bool:
+        if Marker.LASTING_CHANGE in markers:
+            return False  # "two years ago I moved here" holds still
+        return self._rules.grammar.past.search(draft.mirror[start:end]) is not None
 
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)
@@ -156,7 +197,7 @@ class TurnReader:
     def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
         mirror, speech = draft.mirror, self._rules.speech
         said = mirror[opening.content : clause.end]
-        if thread.last is not None and self._rules.grammar.tail.match(said):
+        if thread.judges(draft) or (thread.last is not None and self._rules.grammar.tail.match(said)):
             thread.lengthen(draft, clause.end)
             return
         if speech.command.match(said) or speech.task.match(said):
@@ -177,12 +218,21 @@ class TurnReader:
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
-        if not self._rules.grammar.note.search(draft.mirror[start : part.end]):
+        if not self._tells(draft, part, thread, start):
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        who = thread.subject.who if thread.subject else USER
+        subject = thread.subject
+        who = USER if subject is None or subject.unknown else subject.who
         draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
+
+    def _tells(self, draft: Draft, part: Sentence, thread: Thread, start: int) -> bool:
+        """Whether an unread sentence states something: by its words, or because it names somebody close."""
+        subject = thread.subject
+        named = subject is not None and not subject.is_user and not subject.unknown
+        if named and subject is not None and part.start <= subject.start < part.end:
+            return part.end - start >= _MIN_NOTE
+        return self._rules.grammar.note.search(draft.mirror[start : part.end]) is not None
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
@@ -190,6 +240,16 @@ class TurnReader:
                 reading.start, reading.end, SpeechAct.STATEMENT, frozenset(), None, says=reading.start
             )
             draft.items.append((reading, words))
+            draft.notes.clear()
+            draft.reasons.clear()
+
+    def _amend(self, draft: Draft, earlier: Turn | None) -> None:
+        """ "No, Shanghai": the value for what the user said last."""
+        if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
+            return
+        said = self._drafted(earlier, None)
+        if said and said.items and (item := amend_earlier(draft, said.items[-1], self._rules.grammar)):
+            draft.items.append(item)
             draft.notes.clear()
             draft.reasons.clear()
 

@@ -25,22 +25,29 @@ _NEAR = {
     "this morning": 0, "this afternoon": 0, "this evening": 0,
     "the day before yesterday": -2, "yesterday": -1, "last night": -1,
 }  # fmt: skip
+_Z12 = r"(?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])"
+_Z31 = r"(?:3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九])"
+_YEAR_STEP = {"今": 0, "明": 1, "后": 2, "去": -1, "前": -2}
 _N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3})"
 _MONTHS = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _DAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _DATE = re.compile(
     rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
-    |(?P<zfull>(?:(?P<zy>\d{{4}})年)?(?P<zm>\d{{1,2}})月(?P<zd>\d{{1,2}})[日号])
+    |(?P<zfull>(?:(?P<zy>\d{{4}}|[今明去]|后|前)年)?(?P<zm>{_Z12})月(?:份)?(?P<zd>{_Z31})[日号])
     |(?P<zweek>(?P<zwhich>这个?|本|上上?个?|下下?个?)?(?:周|星期|礼拜)(?P<zday>[一二三四五六日天末]))
     |(?P<zin>(?P<zn>{_N})(?P<zu>天|周|个?星期|个月)(?P<zdir>后|之后|以后|前|之前|以前))
-    |(?P<zmd>(?P<zmw>这个?|本|下个?|上个?)月(?P<zmn>\d{{1,2}})[日号])
+    |(?P<zmd>(?P<zmw>这个?|本|下个?|上个?)月(?P<zmn>{_Z31})[日号])
+    |(?P<zmonth>(?:(?P<zmonthw>下下个?|下个?|上上个?|上个?)月|(?:(?P<zmonthy>\d{{4}}|[明去后前])年)?(?<![个\d一二三四五六七八九十.])(?P<zmonthn>{_Z12})月)(?:份|初|中旬|底|末)?(?![\d亮饼薪经嫂球季租])(?!前|后|之前|以前))
+    |(?P<zyear>(?P<zyearw>[明后去前])年)
     |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
        |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
     |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
     |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
     |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
     |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
+    |(?P<emonth>\b(?:in|next|last)\ (?P<em3>{_MONTHS})\b(?!\ \d))
     |(?P<edm>\b(?:the\ )?(?P<ed2>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<em2>{_MONTHS})\b(?:,?\ (?P<ey2>\d{{4}}))?)
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -61,15 +68,20 @@ class Moment:
     timed: bool
     weekly: bool = False  # a weekday without "next" or "last"
     ahead: bool = False  # after the statement
+    yearly: bool = False  # a month without its year
+    form: str = "%Y-%m-%d"  # as exact as the words: "next month" names no day
 
-    def back(self, by: timedelta) -> Moment:
-        """The same, ``by`` earlier."""
-        return replace(self, at=self.at - by, ahead=False)
+    def before(self) -> Moment:
+        """The last time instead of the next: what is told as past lies behind."""
+        if not self.ahead or not (self.weekly or self.yearly):
+            return self
+        at = self.at - timedelta(days=7) if self.weekly else self.at.replace(year=self.at.year - 1)
+        return replace(self, at=at, ahead=False)
 
     @property
     def label(self) -> str:
         """As it is put behind the content: a date, or date and time."""
-        return self.at.strftime("%Y-%m-%d %H:%M" if self.timed else "%Y-%m-%d")
+        return self.at.strftime(f"{self.form} %H:%M" if self.timed else self.form)
 
 
 def zone(name: str) -> ZoneInfo:
@@ -87,15 +99,17 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
         return None
     here = said_at.astimezone(zone(timezone))
     try:
-        day = _RESOLVE[_kind(hit)](hit, here)
-        clock = clock_near(text, hit, end)
+        kind = _kind(hit)
+        day = _RESOLVE[kind](hit, here)
+        form = _form(kind, hit)
+        clock = clock_near(text, hit, end) if form == "%Y-%m-%d" else None
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
         else:
             at = day.replace(hour=clock[0].hour, minute=clock[0].minute, second=0, microsecond=0)
             stop = max(hit.end(), clock[1])
         weekly = bool(hit.group("zweek") or hit.group("eweek"))
-        return Moment(hit.start(), stop, at, clock is not None, weekly, at > here)
+        return Moment(hit.start(), stop, at, clock is not None, weekly, at > here, kind == "emonth", form)
     except (ValueError, OverflowError):
         return None  # the thirty-first of June
 
@@ -148,6 +162,56 @@ def _en_week(hit: re.Match[str], here: datetime) -> datetime:
     return _week(here, weekday, {"next": 1, "last": -1}.get(which))
 
 
+def _en_span(hit: re.Match[str], here: datetime) -> datetime:
+    """The first day of the week, weekend, month or year that is named."""
+    step = {"next": 1, "last": -1}.get((hit.group("swhich") or "").lower(), 0)
+    unit = (hit.group("sunit") or "weekend").lower()
+    if unit == "year":
+        return here.replace(year=here.year + step, month=1, day=1)
+    if unit == "month":
+        month = here.month + step
+        year = here.year + (month > 12) - (month < 1)
+        return here.replace(year=year, month=(month - 1) % 12 + 1, day=1)
+    return _week(here, 5 if unit == "weekend" else 0, step)
+
+
+def _en_month(hit: re.Match[str], here: datetime) -> datetime:
+    month = _EN_MONTH[hit.group("em3").lower()[:3]]
+    found = here.replace(month=month, day=1)
+    if hit.group().lower().startswith("last"):
+        return found if found < here.replace(day=1) else found.replace(year=found.year - 1)
+    return found.replace(year=found.year + 1) if month < here.month else found
+
+
+def _zh_full(hit: re.Match[str], here: datetime) -> datetime:
+    return _of(here, _zh_year(hit.group("zy"), here), number(hit.group("zm")), number(hit.group("zd")))
+
+
+def _zh_year(word: str | None, here: datetime) -> str | None:
+    """明 or 2027 to 2027; None where no year is named."""
+    return str(here.year + _YEAR_STEP[word]) if word in _YEAR_STEP else word
+
+
+def _zh_bare_month(hit: re.Match[str], here: datetime) -> datetime:
+    """The first of the month that is named: 下个月, 明年三月, 五月."""
+    if which := hit.group("zmonthw"):
+        step = {"下": 1, "下下": 2, "上": -1, "上上": -2}[which.removesuffix("个")]
+        months = here.year * 12 + here.month - 1 + step
+        return here.replace(year=months // 12, month=months % 12 + 1, day=1)
+    return _of(here, _zh_year(hit.group("zmonthy"), here), number(hit.group("zmonthn")), 1)
+
+
+def _zh_bare_year(hit: re.Match[str], here: datetime) -> datetime:
+    return here.replace(year=here.year + _YEAR_STEP[hit.group("zyearw")], month=1, day=1)
+
+
+def _form(kind: str, hit: re.Match[str]) -> str:
+    if kind in {"zmonth", "zyear"}:
+        return "%Y-%m" if kind == "zmonth" else "%Y"
+    unit = (hit.group("sunit") or "").lower()
+    return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
+
+
 def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
     days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
     head = unit.replace("个", "").lower()[0]
@@ -163,18 +227,22 @@ def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
     step = {"下": 1, "上": -1}.get(hit.group("zmw")[0], 0)
     month = here.month + step
     year = here.year + (month > 12) - (month < 1)
-    return here.replace(year=year, month=(month - 1) % 12 + 1, day=int(hit.group("zmn")))
+    return here.replace(year=year, month=(month - 1) % 12 + 1, day=number(hit.group("zmn")))
 
 
 _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
     "iso": _iso,
-    "zfull": lambda hit, here: _of(here, hit.group("zy"), int(hit.group("zm")), int(hit.group("zd"))),
+    "zfull": _zh_full,
     "zweek": _zh_week,
     "zin": _zh_in,
     "zmd": _zh_month,
+    "zmonth": _zh_bare_month,
+    "zyear": _zh_bare_year,
     "near": lambda hit, here: here + timedelta(days=_NEAR[hit.group("near").lower()]),
     "eweek": _en_week,
     "ein": lambda hit, here: _shift(here, number(hit.group("en")), hit.group("eu"), 1),
+    "espan": _en_span,
+    "emonth": _en_month,
     "eago": lambda hit, here: _shift(here, number(hit.group("an")), hit.group("au"), -1),
     "emd": lambda hit, here: _of(
         here, hit.group("ey1"), _EN_MONTH[hit.group("em1").lower()[:3]], int(hit.group("ed1"))
