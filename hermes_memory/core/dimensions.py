@@ -175,7 +175,7 @@ class Dimensions:
         """
         plain = self.reader.value(text)
         known = self._canonical.get("".join(plain), ())
-        return frozenset(value[-1] for value in (plain, *known) if value)
+        return frozenset(value[-1] if value else "" for value in (plain, *known))
 
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""
