@@ -148,7 +148,7 @@ class Settlement:
         if memory.content_hash == hashed:
             protects = self.around.dimensions.safety(candidate.dimension) is not None
             return not other_period(candidate, memory) and (memory.safety or not protects)
-        if normal(memory.subject) != normal(candidate.subject) or memory.dimension != candidate.dimension:
+        if memory.dimension != candidate.dimension or normal(memory.subject) != normal(candidate.subject):
             return False
         objects = candidate.dimension, candidate.object, memory.object
         if other_period(candidate, memory) or not self.around.dimensions.akin(*objects):
@@ -270,8 +270,10 @@ class Settlement:
 
     def _standing(self, memory: Memory) -> Memory:
         """A part of a merged record stands as if it were alone (SPEC §3.2)."""
-        merged = self.board.get(memory.merged_into or "")
-        if memory.status is not Status.ARCHIVED or merged is None or merged.status not in LIVE:
+        if memory.merged_into is None or memory.status is not Status.ARCHIVED:
+            return memory
+        merged = self.board.get(memory.merged_into)
+        if merged is None or merged.status not in LIVE:
             return memory
         return memory.with_(status=Status.ACTIVE)
 
