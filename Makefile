@@ -14,7 +14,7 @@ HOST      ?= 127.0.0.1
 PORT      ?= 8000
 DATA      ?=
 CASES_DIR ?= ../shared/cases
-CASES_MIN ?= 24
+CASES_MIN ?= 41
 PYTEST_ARGS ?=
 ARGS      ?=
 
