@@ -24,7 +24,7 @@ _ALLOWED = _REQUIRED | {
     "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
 }  # fmt: skip
 _SHAPES = ("occasions", "favourite")
-_WORDS = frozenset({"fillers", "narrow", "apart", "which", "negators", *_SHAPES})
+_WORDS = frozenset({"fillers", "narrow", "apart", "which", "past", "negators", *_SHAPES})
 
 E = TypeVar("E", bound=StrEnum)
 

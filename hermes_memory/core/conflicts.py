@@ -28,6 +28,7 @@ from hermes_memory.core.rules import ConflictRules, Rules
 from hermes_memory.core.scope import passing
 from hermes_memory.core.text import normal
 
+CHANGES = frozenset({Marker.CORRECTION, Marker.LASTING_CHANGE})  # words that mark a change of mind or of life
 
 
 class Statement(Protocol):
@@ -58,6 +59,9 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     """
     if Category.EVENT in {left.category, right.category} or normal(left.subject) != normal(right.subject):
         return False
+    reader, contents = dimensions.reader, (left.content, right.content)
+    if not reader.same_one(*contents) or not reader.same_period(*contents):
+        return False
     if left.polarity is right.polarity:
         return _differ(left, right, dimensions)
     denial, claim = (left, right) if left.polarity is Polarity.NEGATIVE else (right, left)
@@ -71,8 +75,6 @@ def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
     if not kin or not _covers(denial, claim, dimensions):
         return False
     reader = dimensions.reader
-    if reader.which.named_in(denial.content) != reader.which.named_in(claim.content):
-        return False
     return reader.circumstances(denial.content) <= reader.circumstances(claim.content)
 
 
@@ -107,23 +109,24 @@ def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) 
 
 
 def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
-    """Whether both speak of the same one and, unless they are facts, of the same circumstances."""
-    reader, contents = dimensions.reader, (left.content, right.content)
-    which, apart = ([terms.named_in(content) for content in contents] for terms in (reader.which, reader.apart))
-    if which[0] != which[1]:
-        return False
+    """Whether both speak of the same circumstances; facts always do."""
     if Category.FACT in {left.category, right.category}:
         return True
+    reader, contents = dimensions.reader, (left.content, right.content)
     narrow = [reader.circumstances(content) for content in contents]
-    return narrow[0] == narrow[1] and not (apart[0] and apart[1] and apart[0].isdisjoint(apart[1]))
+    return narrow[0] == narrow[1] and not reader.apart(*contents)
 
 
 def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -> bool:
     """Whether a contradiction between the two means anything: both current, and reaching equally far.
 
-    What holds only today or only here does not contradict what holds in general, nor what holds elsewhere.
+    What holds only today or only here does not contradict what holds in general, nor what holds elsewhere. What
+    one message says in one breath ("nine to five, and till two on Fridays") stands together, unless it marks a
+    correction or a change.
     """
     if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+        return False
+    if not CHANGES & candidate.markers and _said_in(memory, turn):
         return False
     if scope is Scope.USER:
         return True
@@ -132,6 +135,11 @@ def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -
     if Scope.SESSION in {scope, memory.scope}:
         return any(piece.session_id == turn.session_id for piece in memory.evidence)
     return memory.scene == turn.scene
+
+
+def _said_in(memory: Memory, turn: Turn) -> bool:
+    place = turn.session_id, turn.message_id
+    return bool(memory.evidence) and all((p.session_id, p.message_id) == place for p in memory.evidence)
 
 
 class Outcome(StrEnum):
@@ -167,7 +175,7 @@ class Dispute:
     @property
     def marked(self) -> bool:
         """Whether the words mark a correction or a lasting change of mind."""
-        return bool({Marker.CORRECTION, Marker.LASTING_CHANGE} & self.candidate.markers)
+        return bool(CHANGES & self.candidate.markers)
 
     @property
     def gap_days(self) -> float:
