@@ -62,9 +62,7 @@ def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     missed = report.missed(benchmark.limits)
     for limit in benchmark.limits:
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
-        console.print(
-            f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}"
-        )
+        console.print(f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}")
     console.print(f"saved {report.save(out, surroundings)}")
     return not missed
 

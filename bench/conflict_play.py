@@ -139,7 +139,9 @@ class Life:
         if last is None:
             self.now = START + timedelta(days=saying.day)
             return
-        near = WITHIN_SESSION if last.session == saying.session and last.day == saying.day else BETWEEN_SESSIONS
+        near = (
+            WITHIN_SESSION if last.session == saying.session and last.day == saying.day else BETWEEN_SESSIONS
+        )
         heard_at, self.now = self.now, max(self.now + near, START + timedelta(days=saying.day))
         self._act(EndIdleSessions())
         if self.now.date() > heard_at.date():
@@ -197,7 +199,9 @@ def fate_of(
     """What the last turn came to, most drastic first."""
     made = [memory for i, memory in after.items() if i not in before]
     said_again = [memory for i, memory in after.items() if i in before and _again(before[i], memory)]
-    ended = [i for i, memory in before.items() if memory.status in LIVE and after[i].status is Status.SUPERSEDED]
+    ended = [
+        i for i, memory in before.items() if memory.status in LIVE and after[i].status is Status.SUPERSEDED
+    ]
     if newly_asked or any(memory.id in {new for _, new in asking} for memory in said_again):
         return Fate.ASK
     if ended:
@@ -212,7 +216,10 @@ def fate_of(
 
 
 def _again(before: Memory, after: Memory) -> bool:
-    grown = (len(after.evidence), len(after.confirmations)) != (len(before.evidence), len(before.confirmations))
+    grown = (len(after.evidence), len(after.confirmations)) != (
+        len(before.evidence),
+        len(before.confirmations),
+    )
     return grown or (before.status not in LIVE and after.status in LIVE)
 
 

@@ -125,7 +125,9 @@ def report(played: Sequence[Played]) -> Report:
     figures = {
         "conflicts": float(whole.detected.of),
         "others": float(whole.false_alarms.of),
-        "look_alikes": float(sum(1 for one in played if one.case.looks_like_conflict and not one.case.conflict)),
+        "look_alikes": float(
+            sum(1 for one in played if one.case.looks_like_conflict and not one.case.conflict)
+        ),
         "detected": whole.detected.value,
         "resolved": whole.resolved.value,
         "false_alarms": whole.false_alarms.value,
@@ -156,7 +158,9 @@ def _scores(played: Sequence[Played], whole: Score) -> Table:
 
 def _causes(misses: Sequence[tuple[str, Played]]) -> Table:
     counted = Counter((kind, one.cause) for kind, one in misses)
-    return table("Misses by cause", ("kind, cause", "cases"), [(", ".join(k), n) for k, n in sorted(counted.items())])
+    return table(
+        "Misses by cause", ("kind, cause", "cases"), [(", ".join(k), n) for k, n in sorted(counted.items())]
+    )
 
 
 def _misses(misses: Sequence[tuple[str, Played]]) -> Table:

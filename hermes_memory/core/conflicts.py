@@ -59,13 +59,14 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     """
     if Category.EVENT in {left.category, right.category} or normal(left.subject) != normal(right.subject):
         return False
-    reader, contents = dimensions.reader, (left.content, right.content)
-    if not reader.same_one(*contents) or not reader.same_period(*contents):
-        return False
     if left.polarity is right.polarity:
-        return _differ(left, right, dimensions)
-    denial, claim = (left, right) if left.polarity is Polarity.NEGATIVE else (right, left)
-    return _denies(denial, claim, dimensions)
+        clash = _differ(left, right, dimensions)
+    elif left.polarity is Polarity.NEGATIVE:
+        clash = _denies(left, right, dimensions)
+    else:
+        clash = _denies(right, left, dimensions)
+    reader, contents = dimensions.reader, (left.content, right.content)
+    return clash and reader.same_one(*contents) and reader.same_period(*contents)
 
 
 def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
@@ -89,18 +90,22 @@ def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
 
 def _differ(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     """Whether two values, both claimed or both denied, cannot stand beside each other."""
-    if not dimensions.related(left.dimension, right.dimension) or not _alike(left, right, dimensions):
+    if not dimensions.related(left.dimension, right.dimension):
         return False
-    one_dimension = left.dimension == right.dimension
-    if one_dimension and dimensions.same(left.dimension, left.object, right.object):
+    clash = _other_value(left, right, dimensions) if left.dimension == right.dimension else False
+    if left.polarity is Polarity.POSITIVE:
+        clash = clash or dimensions.exclude(left.dimension, right.dimension, left.object, right.object)
+    return clash and _alike(left, right, dimensions)
+
+
+def _other_value(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether two objects of one dimension are different values where there is but one."""
+    key = left.dimension
+    if dimensions.same(key, left.object, right.object):
         return False
-    if one_dimension and _share_attribute(left, right, dimensions):
-        return True
-    if left.polarity is Polarity.NEGATIVE:
-        return False
-    if one_dimension and dimensions.single(left.dimension):
-        return not dimensions.finer(left.dimension, left.object, right.object)
-    return dimensions.exclude(left.dimension, right.dimension, left.object, right.object)
+    if left.polarity is Polarity.POSITIVE and dimensions.single(key):
+        return not dimensions.finer(key, left.object, right.object)
+    return _share_attribute(left, right, dimensions)
 
 
 def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
@@ -115,6 +120,23 @@ def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     reader, contents = dimensions.reader, (left.content, right.content)
     narrow = [reader.circumstances(content) for content in contents]
     return narrow[0] == narrow[1] and not reader.apart(*contents)
+
+
+class Dated(Protocol):
+    """What holds for a time; None is open."""
+
+    @property
+    def valid_from(self) -> datetime | None: ...
+    @property
+    def valid_to(self) -> datetime | None: ...
+
+
+def disjoint(left: Dated, right: Dated) -> bool:
+    """Whether their periods do not meet, so that both can be true."""
+    return any(
+        one.valid_to is not None and other.valid_from is not None and one.valid_to <= other.valid_from
+        for one, other in ((left, right), (right, left))
+    )
 
 
 def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -> bool:

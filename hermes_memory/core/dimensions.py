@@ -174,7 +174,12 @@ class Dimensions:
 
     def exclude(self, left: str, right: str, one: str, other: str) -> bool:
         """Whether the objects ``one`` of dimension ``left`` and ``other`` of ``right`` cannot both hold."""
-        groups = {id(group): group for key in (left, right) if key in self._values for group in self._values[key].exclusive}
+        groups = {
+            id(group): group
+            for key in (left, right)
+            if key in self._values
+            for group in self._values[key].exclusive
+        }
         named = ((group.named_in(one), group.named_in(other)) for group in groups.values())
         return any(new and old and not new & old for new, old in named)
 

@@ -19,6 +19,7 @@ from hermes_memory.core.conflicts import (
     Resolution,
     comparable,
     contradicts,
+    disjoint,
     resolve,
 )
 from hermes_memory.core.decay import days_between
@@ -223,9 +224,9 @@ class Settlement:
         for memory in self.board:
             if self._opposes(memory) or not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
-            if not contradicts(entry.candidate, memory, self.around.dimensions) or _apart(
-                entry.candidate, memory
-            ):
+            if disjoint(entry.candidate, memory):
+                continue
+            if not contradicts(entry.candidate, memory, self.around.dimensions):
                 continue
             found.append((memory, resolve(self._dispute_with(memory, entry))))
         return found
@@ -443,14 +444,3 @@ def _other_period(candidate: Candidate, memory: Memory) -> bool:
     if new is None or old is None:
         return False
     return days_between(min(new, old), max(new, old)) >= 1
-
-
-def _apart(candidate: Candidate, memory: Memory) -> bool:
-    """Whether their periods do not meet, so that both can be true."""
-    if (
-        memory.valid_to is not None
-        and candidate.valid_from is not None
-        and memory.valid_to <= candidate.valid_from
-    ):
-        return True
-    return bool(candidate.valid_to and memory.valid_from and candidate.valid_to <= memory.valid_from)

@@ -17,7 +17,9 @@ Tokens = tuple[str, ...]
 
 _HAN = "\u3400-\u9fff\uf900-\ufaff"
 _HAN_DIGITS = "零〇一二两兩三四五六七八九十百千万萬"
-_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_HAN_DIGITS}]+|[{_HAN}]|[^\W\d_{_HAN}]+(?:['’][^\W\d_]+)?", re.UNICODE)
+_TOKEN = re.compile(
+    rf"\d+(?:[.,]\d+)*|[{_HAN_DIGITS}]+|[{_HAN}]|[^\W\d_{_HAN}]+(?:['’][^\W\d_]+)?", re.UNICODE
+)
 _NUMBER = re.compile(rf"\d.*|[{_HAN_DIGITS}]+")
 _SINGULAR = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("s", ""))
 _NO_PLURAL = ("ss", "us", "is")  # bass, citrus, tennis
@@ -101,6 +103,7 @@ class Reader:
         self._negators = frozenset(token for word in wording.negators for token in tokens(word))
         self._narrow, self._apart = Terms(wording.narrow), Terms(wording.apart)
         self._which, self._past = Terms(wording.which), Terms(wording.past)
+        self._cached = lru_cache(maxsize=8192)(self._value)
         self.favourite, self._occasions = wording.favourite, wording.occasions
 
     def same_period(self, one: str, other: str) -> bool:
@@ -123,6 +126,9 @@ class Reader:
 
     def value(self, text: str) -> Tokens:
         """The tokens of ``text`` that name something; all of them if none does."""
+        return self._cached(text)
+
+    def _value(self, text: str) -> Tokens:
         plain = self._han.sub(" ", unicodedata.normalize("NFKC", text))
         words = tokens(plain)
         last = words[-1:] if len(words[-1:] and words[-1]) == 1 else ()  # blood type A is no article
