@@ -82,10 +82,11 @@ def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
 def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
     if denial.dimension == claim.dimension and dimensions.general(denial.dimension, denial.object):
         return True
-    if dimensions.same(claim.dimension, denial.object, claim.object):
-        return True
     reader = dimensions.reader
-    return reader.refines(reader.value(claim.object), reader.value(denial.object))
+    denied, claimed = reader.value(denial.object), reader.value(claim.object)
+    if not denied:
+        return False
+    return dimensions.same(claim.dimension, denial.object, claim.object) or reader.refines(claimed, denied)
 
 
 def _differ(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
