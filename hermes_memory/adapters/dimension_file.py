@@ -24,8 +24,8 @@ _ALLOWED = _REQUIRED | {
     "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
     "sensitive",
 }  # fmt: skip
-_SHAPES = ("occasions", "favourite")
-_WORDS = frozenset({"fillers", "narrow", "apart", "which", "negators", *_SHAPES})
+_LISTS, _SHAPES = ("fillers", "narrow", "apart", "which", "past", "negators"), ("occasions", "favourite")
+_WORDS = frozenset({*_LISTS, *_SHAPES})
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -78,9 +78,18 @@ def _read(source: Path | Traversable) -> Mapping[str, Any]:
 def _wording(table: object) -> Wording:
     if not isinstance(table, dict) or (set(table) - _WORDS):
         raise InvalidConfig("words", f"must hold {', '.join(sorted(_WORDS))} and nothing else")
-    words = {name: _texts(f"words.{name}", value) for name, value in table.items() if name not in _SHAPES}
+    words = {name: _texts(f"words.{name}", table.get(name, [])) for name in _LISTS}
     shapes = {name: _attributes(f"words.{name}", table.get(name, [])) for name in _SHAPES}
-    return Wording(**shapes, **words)  # type: ignore[arg-type]  # the two kinds have names of their own
+    return Wording(
+        fillers=words["fillers"],
+        narrow=words["narrow"],
+        apart=words["apart"],
+        which=words["which"],
+        past=words["past"],
+        negators=words["negators"],
+        occasions=shapes["occasions"],
+        favourite=shapes["favourite"],
+    )
 
 
 def _entry(number: int, row: Mapping[str, Any]) -> Dimension:

@@ -28,6 +28,8 @@ from hermes_memory.core.rules import ConflictRules, Rules
 from hermes_memory.core.scope import passing
 from hermes_memory.core.text import normal
 
+CHANGES = frozenset({Marker.CORRECTION, Marker.LASTING_CHANGE})  # words that mark a change of mind or of life
+
 
 class Statement(Protocol):
     """What a candidate and a memory have in common: whose, about what, yes or no."""
@@ -58,17 +60,18 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     if Category.EVENT in {left.category, right.category} or normal(left.subject) != normal(right.subject):
         return False
     if left.polarity is right.polarity:
-        return _differ(left, right, dimensions)
-    denial, claim = (left, right) if left.polarity is Polarity.NEGATIVE else (right, left)
-    return _denies(denial, claim, dimensions)
+        clash = _differ(left, right, dimensions)
+    elif left.polarity is Polarity.NEGATIVE:
+        clash = _denies(left, right, dimensions)
+    else:
+        clash = _denies(right, left, dimensions)
+    reader, contents = dimensions.reader, (left.content, right.content)
+    return clash and reader.same_one(*contents) and reader.same_period(*contents)
 
 
 def opposes(one: Memory, other: Memory, dimensions: Dimensions) -> bool:
     """Whether two memories cannot both hold at one time; periods that do not meet can."""
-    if one.id == other.id or not contradicts(one, other, dimensions):
-        return False
-    ends = ((one.valid_to, other.valid_from), (other.valid_to, one.valid_from))
-    return not any(end is not None and start is not None and end <= start for end, start in ends)
+    return one.id != other.id and not disjoint(one, other) and contradicts(one, other, dimensions)
 
 
 def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
@@ -78,34 +81,37 @@ def _denies(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
     if not kin or not _covers(denial, claim, dimensions):
         return False
     reader = dimensions.reader
-    if reader.which.named_in(denial.content) != reader.which.named_in(claim.content):
-        return False
     return reader.circumstances(denial.content) <= reader.circumstances(claim.content)
 
 
 def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool:
     if denial.dimension == claim.dimension and dimensions.general(denial.dimension, denial.object):
         return True
-    if dimensions.same(claim.dimension, denial.object, claim.object):
-        return True
     reader = dimensions.reader
-    return reader.refines(reader.value(claim.object), reader.value(denial.object))
+    denied, claimed = reader.value(denial.object), reader.value(claim.object)
+    if not denied:
+        return False
+    return dimensions.same(claim.dimension, denial.object, claim.object) or reader.refines(claimed, denied)
 
 
 def _differ(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     """Whether two values, both claimed or both denied, cannot stand beside each other."""
-    if not dimensions.related(left.dimension, right.dimension) or not _alike(left, right, dimensions):
+    if not dimensions.related(left.dimension, right.dimension):
         return False
-    one_dimension = left.dimension == right.dimension
-    if one_dimension and dimensions.same(left.dimension, left.object, right.object):
+    clash = _other_value(left, right, dimensions) if left.dimension == right.dimension else False
+    if left.polarity is Polarity.POSITIVE:
+        clash = clash or dimensions.exclude(left.dimension, right.dimension, left.object, right.object)
+    return clash and _alike(left, right, dimensions)
+
+
+def _other_value(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether two objects of one dimension are different values where there is but one."""
+    key = left.dimension
+    if dimensions.same(key, left.object, right.object):
         return False
-    if one_dimension and _share_attribute(left, right, dimensions):
-        return True
-    if left.polarity is Polarity.NEGATIVE:
-        return False
-    if one_dimension and dimensions.single(left.dimension):
-        return not dimensions.finer(left.dimension, left.object, right.object)
-    return dimensions.exclude(left.dimension, right.dimension, left.object, right.object)
+    if left.polarity is Polarity.POSITIVE and dimensions.single(key):
+        return not dimensions.finer(key, left.object, right.object)
+    return _share_attribute(left, right, dimensions)
 
 
 def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
@@ -114,25 +120,41 @@ def _share_attribute(left: Statement, right: Statement, dimensions: Dimensions) 
 
 
 def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
-    """Whether both speak of the same one and, unless they are facts, of the same circumstances."""
-    reader, contents = dimensions.reader, (left.content, right.content)
-    which, apart = (
-        [terms.named_in(content) for content in contents] for terms in (reader.which, reader.apart)
-    )
-    if which[0] != which[1]:
-        return False
+    """Whether both speak of the same circumstances; facts always do."""
     if Category.FACT in {left.category, right.category}:
         return True
+    reader, contents = dimensions.reader, (left.content, right.content)
     narrow = [reader.circumstances(content) for content in contents]
-    return narrow[0] == narrow[1] and not (apart[0] and apart[1] and apart[0].isdisjoint(apart[1]))
+    return narrow[0] == narrow[1] and not reader.apart(*contents)
+
+
+class Dated(Protocol):
+    """What holds for a time; None is open."""
+
+    @property
+    def valid_from(self) -> datetime | None: ...
+    @property
+    def valid_to(self) -> datetime | None: ...
+
+
+def disjoint(left: Dated, right: Dated) -> bool:
+    """Whether their periods do not meet, so that both can be true."""
+    return any(
+        one.valid_to is not None and other.valid_from is not None and one.valid_to <= other.valid_from
+        for one, other in ((left, right), (right, left))
+    )
 
 
 def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -> bool:
     """Whether a contradiction between the two means anything: both current, and reaching equally far.
 
-    What holds only today or only here does not contradict what holds in general, nor what holds elsewhere.
+    What holds only today or only here does not contradict what holds in general, nor what holds elsewhere. What
+    one message says in one breath ("nine to five, and till two on Fridays") stands together, unless it marks a
+    correction or a change.
     """
     if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+        return False
+    if not CHANGES & candidate.markers and _said_in(memory, turn):
         return False
     if scope is Scope.USER:
         return True
@@ -141,6 +163,11 @@ def comparable(candidate: Candidate, memory: Memory, scope: Scope, turn: Turn) -
     if Scope.SESSION in {scope, memory.scope}:
         return any(piece.session_id == turn.session_id for piece in memory.evidence)
     return memory.scene == turn.scene
+
+
+def _said_in(memory: Memory, turn: Turn) -> bool:
+    place = turn.session_id, turn.message_id
+    return bool(memory.evidence) and all((p.session_id, p.message_id) == place for p in memory.evidence)
 
 
 class Outcome(StrEnum):
@@ -176,7 +203,7 @@ class Dispute:
     @property
     def marked(self) -> bool:
         """Whether the words mark a correction or a lasting change of mind."""
-        return bool({Marker.CORRECTION, Marker.LASTING_CHANGE} & self.candidate.markers)
+        return bool(CHANGES & self.candidate.markers)
 
     @property
     def gap_days(self) -> float:

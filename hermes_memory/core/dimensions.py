@@ -199,10 +199,9 @@ class Dimensions:
             self.reader.refines(one, other) or self.reader.refines(other, one)
         )
 
-    def akin(self, key: str, left: str, right: str) -> bool:
-        """Whether one of two objects holds the other's words: perhaps the same, which their meaning decides."""
-        one, other = self.value(key, left), self.value(key, right)
-        return self.reader.holds(one, other) or self.reader.holds(other, one)
+    def akin(self, key: str, new: str, old: str) -> bool:
+        """Whether ``old`` holds the words of ``new``: perhaps the same in fewer words, which the meaning decides."""
+        return self.reader.holds(self.value(key, old), self.value(key, new))
 
     def general(self, key: str, text: str) -> bool:
         """Whether an object stands for the whole dimension."""

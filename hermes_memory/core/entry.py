@@ -65,17 +65,6 @@ def other_period(candidate: Candidate, memory: Memory) -> bool:
     return days_between(min(new, old), max(new, old)) >= 1
 
 
-def apart(candidate: Candidate, memory: Memory) -> bool:
-    """Whether their periods do not meet, so that both can be true."""
-    if (
-        memory.valid_to is not None
-        and candidate.valid_from is not None
-        and memory.valid_to <= candidate.valid_from
-    ):
-        return True
-    return bool(candidate.valid_to and memory.valid_from and candidate.valid_to <= memory.valid_from)
-
-
 def evidence_of(candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
     """The words the candidate rests on."""
     span = candidate.span

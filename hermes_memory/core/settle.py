@@ -18,6 +18,7 @@ from hermes_memory.core.conflicts import (
     Resolution,
     comparable,
     contradicts,
+    disjoint,
     resolve,
 )
 from hermes_memory.core.decay import DAY_S
@@ -25,7 +26,6 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.entry import (
     Entry,
     Vector,
-    apart,
     as_kept,
     evidence_of,
     first_memory,
@@ -261,9 +261,9 @@ class Settlement:
             memory = self._standing(held)
             if self._opposes(memory) or not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
-            if not contradicts(entry.candidate, memory, self.around.dimensions) or apart(
-                entry.candidate, memory
-            ):
+            if disjoint(entry.candidate, memory):
+                continue
+            if not contradicts(entry.candidate, memory, self.around.dimensions):
                 continue
             found.append((memory, resolve(self._dispute_with(memory, entry))))
         return found

@@ -78,7 +78,7 @@ class Wording:
     ``fillers`` add nothing to an object. ``narrow`` are circumstances to which a liking may be limited ("in the
     evening"); ``apart`` only tell two limited ones from each other ("on planes", "on trains"). ``which`` tell one
     of several alike from the others ("the older"). ``negators`` turn a value round ("without furniture").
-    ``occasions`` find such circumstances by their shape ("when I write emails": group ``what``). ``favourite``
+    ``past`` says that it was so once. ``occasions`` find such circumstances by their shape ("when I write emails": group ``what``). ``favourite``
     finds what the favourite of something is: its group ``what`` has one value at a time.
     """
 
@@ -86,6 +86,7 @@ class Wording:
     narrow: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     which: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
     negators: tuple[str, ...] = ()
     occasions: tuple[re.Pattern[str], ...] = ()
     favourite: tuple[re.Pattern[str], ...] = ()
@@ -100,10 +101,23 @@ class Reader:
         self._fillers = frozenset(token for word in latin for token in tokens(word))
         self._han = re.compile("|".join(map(re.escape, han)) or r"(?!)")
         self._negators = frozenset(token for word in wording.negators for token in tokens(word))
-        self._narrow, self.apart, self.which = (
-            Terms(words) for words in (wording.narrow, wording.apart, wording.which)
-        )
+        self._narrow, self._apart = Terms(wording.narrow), Terms(wording.apart)
+        self._which, self._past = Terms(wording.which), Terms(wording.past)
+        self._cached = lru_cache(maxsize=8192)(self._value)
         self.favourite, self._occasions = wording.favourite, wording.occasions
+
+    def same_period(self, one: str, other: str) -> bool:
+        """Whether both contents tell how it is, or both how it once was."""
+        return bool(self._past.named_in(one)) is bool(self._past.named_in(other))
+
+    def same_one(self, one: str, other: str) -> bool:
+        """Whether neither content singles out one of several that the other does not mean."""
+        return self._which.named_in(one) == self._which.named_in(other)
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether both contents are limited, and to different things."""
+        left, right = self._apart.named_in(one), self._apart.named_in(other)
+        return bool(left and right) and left.isdisjoint(right)
 
     def circumstances(self, content: str) -> frozenset[int | Tokens]:
         """What a statement is limited to."""
@@ -112,6 +126,9 @@ class Reader:
 
     def value(self, text: str) -> Tokens:
         """The tokens of ``text`` that name something; all of them if none does."""
+        return self._cached(text)
+
+    def _value(self, text: str) -> Tokens:
         plain = self._han.sub(" ", unicodedata.normalize("NFKC", text))
         words = tokens(plain)
         last = words[-1:] if len(words[-1:] and words[-1]) == 1 else ()  # blood type A is no article

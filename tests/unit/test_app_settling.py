@@ -127,8 +127,8 @@ def test_spec_2_candidates_are_settled_in_the_order_of_statement_time() -> None:
 
 def test_spec_4_1_8_likeness_is_on_the_calibrated_scale() -> None:
     person = Person()
-    old = person.remember(say("I drink coffee", dimension="drink", object="coffee"))
-    near = say("I drink black coffee", dimension="drink", object="black coffee", at=NOW + HOUR)
+    old = person.remember(say("I drink black coffee", dimension="drink", object="black coffee"))
+    near = say("I drink coffee", dimension="drink", object="coffee", at=NOW + HOUR)
     person.ingest(near)
     command = person.settle_command(near)
     same = person.state.shelf.vectors.get(old.id)

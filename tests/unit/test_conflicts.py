@@ -14,8 +14,8 @@ from hermes_memory.core.conflicts import (
     Resolution,
     comparable,
     contradicts,
+    disjoint,
     resolve,
-    same_object,
 )
 from hermes_memory.core.frozen import source_confidence
 from hermes_memory.core.model import Category, Layer, Lock, Memory, Polarity, Scope, Source, Status
@@ -107,21 +107,13 @@ def test_spec_6_opposite_polarity_needs_one_kind_of_statement() -> None:
     assert clash(old("seat", "咖啡"), "drink", "咖啡", polarity=MINUS)  # the same layer
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "same"),
-    [
-        ("苏州", "苏州", True),
-        ("New York", "new-york", True),
-        ("black coffee", "coffee", True),
-        ("coffee", "tea", False),
-        ("3只猫", "2只猫", False),
-        ("room 12", "room", False),
-        ("，", "。", True),  # both hold nothing
-    ],
-)
-def test_spec_6_the_same_object_in_other_words(left: str, right: str, same: bool) -> None:
-    assert same_object(left, right) is same
-    assert same_object(right, left) is same
+def test_spec_2_periods_that_do_not_meet_agree() -> None:
+    first = a_memory(valid_from=NOW, valid_to=NOW + DAY)
+    then = a_memory(valid_from=NOW + DAY, valid_to=None)
+    assert disjoint(first, then)
+    assert disjoint(then, first)
+    assert not disjoint(first, a_memory(valid_from=NOW + DAY / 2))
+    assert not disjoint(a_memory(), then)
 
 
 # what may be compared (SPEC §4.1.7)
@@ -153,6 +145,16 @@ def test_spec_4_1_7_what_is_meant_for_here_does_not_contradict_what_holds_in_gen
 def test_spec_6_what_is_only_weak_still_contradicts() -> None:
     assert reaches(old(), Scope.SESSION, source=Source.INFERRED)
     assert reaches(old(), Scope.SESSION, markers=frozenset({Marker.HEDGED}))
+
+
+def test_spec_6_one_message_stands_together_unless_it_marks_a_change() -> None:
+    """早上九点上班，下午六点下班; but "I live in Oslo. No wait, in Bergen"."""
+    here = an_evidence(session_id="s2", message_id="n0")
+    assert not reaches(old(evidence=(here,)), Scope.USER)
+    assert reaches(old(evidence=(here,)), Scope.USER, markers=frozenset({Marker.CORRECTION}))
+    assert reaches(old(evidence=(here,)), Scope.USER, markers=frozenset({Marker.LASTING_CHANGE}))
+    assert reaches(old(evidence=(an_evidence(), here)), Scope.USER)
+    assert reaches(old(evidence=()), Scope.USER)
 
 
 def test_spec_6_a_general_statement_contradicts_a_narrow_one() -> None:

@@ -85,6 +85,14 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ('layer = "identity"', 'layer = "identity"\nfreeze_class = "none"'),
         ('layer = "identity"', 'layer = "identity"\nrelated = ["nowhere"]'),
         ('layer = "identity"', 'layer = "identity"\nexclusive = ["a"]'),
+        ('layer = "identity"', 'layer = "identity"\nsame = ["a"]'),
+        ('layer = "identity"', 'layer = "identity"\ngeneral = "a"'),
+        ('layer = "identity"', 'layer = "identity"\nlevels = ["("]'),
+        ('layer = "identity"', 'layer = "identity"\nparts = ["height"]'),
+        ('layer = "identity"', 'layer = "identity"\nvalues_of = "nowhere"'),
+        ("[[dimension]]", "[words]\nother = []\n[[dimension]]"),
+        ("[[dimension]]", "words = 1\n[[dimension]]"),
+        ("[[dimension]]", '[words]\nfavourite = ["favourite"]\n[[dimension]]'),
         ("[[dimension]]", "[other]\n[[dimension]]"),
         ("[[dimension]]", "[["),
     ],
@@ -92,6 +100,14 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
 def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(InvalidConfig):
         load(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_spec_6_a_dimension_may_read_its_values_as_another_does() -> None:
+    city, hometown = SHIPPED.get("city"), SHIPPED.get("hometown")
+    assert city is not None
+    assert hometown is not None
+    assert (hometown.same, hometown.levels, hometown.nested) == (city.same, city.levels, True)
+    assert city.same
 
 
 def test_a_key_may_occur_once_and_the_file_must_exist(tmp_path: Path) -> None:

@@ -158,10 +158,16 @@ def test_spec_4_1_8_the_same_object_in_other_words_is_a_duplicate() -> None:
 
 @pytest.mark.parametrize(("likeness", "duplicate"), [(0.85, True), (0.84, False)])
 def test_spec_4_1_8_a_wider_object_needs_calibrated_likeness(likeness: float, duplicate: bool) -> None:
-    old = remembered(say("I drink coffee", dimension="drink", object="coffee"))
-    again = say("I drink black coffee", dimension="drink", object="black coffee", at=NOW + HOUR)
+    old = remembered(say("I drink black coffee", dimension="drink", object="black coffee"))
+    again = say("I drink coffee", dimension="drink", object="coffee", at=NOW + HOUR)
     settled = settle([old], again, similar=lambda _, __: likeness)
     assert (len(settled.all()) == 1) is duplicate
+
+
+def test_spec_4_1_8_a_narrower_object_says_more_and_is_no_duplicate() -> None:
+    old = remembered(say("I drink coffee", dimension="drink", object="coffee"))
+    again = say("I drink black coffee", dimension="drink", object="black coffee", at=NOW + HOUR)
+    assert settle([old], again, similar=lambda _, __: 1.0).new.object == "black coffee"
 
 
 def test_spec_4_1_8_likeness_alone_never_decides() -> None:

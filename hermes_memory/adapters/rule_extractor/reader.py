@@ -244,7 +244,7 @@ class TurnReader:
             draft.reasons.clear()
 
     def _amend(self, draft: Draft, earlier: Turn | None) -> None:
-        """ "No, Shanghai": the value for what the user said last."""
+        """The value alone ("No, Shanghai") for what the user said last."""
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
         said = self._drafted(earlier, None)

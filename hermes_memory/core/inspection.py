@@ -1,0 +1,89 @@
+"""Contradictions among what is already remembered (SPEC §6, §9): at session start and in the nightly inspection.
+
+Pairs are nominated by symbols, never all against all: statements about one subject that share a dimension, a
+related one, or the head of their object.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from hermes_memory.core.conflicts import contradicts, disjoint
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import Category, Granularity, Memory, Scope, Status
+from hermes_memory.core.text import normal
+
+_LIVE = {Status.ACTIVE, Status.REVIEW}
+Pair = tuple[Memory, Memory]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two standing memories that cannot both hold, in the order in which they were last said."""
+
+    older: Memory
+    newer: Memory
+
+
+def inspect(memories: Iterable[Memory], dimensions: Dimensions) -> list[Contradiction]:
+    """Every pair of standing memories that contradict each other, oldest first; each pair once.
+
+    Episodes, spans, and rivals of what still stands are left out: of those it is known already. So are pairs
+    that reach differently far, and pairs whose periods do not meet.
+    """
+    known = {memory.id: memory for memory in memories}
+    standing = sorted((m for m in known.values() if _stands(m, known)), key=_said)
+    found = {
+        (one.id, other.id): Contradiction(one, other)
+        for one, other in map(_in_order, _nominated(standing, dimensions))
+        if _meet(one, other) and contradicts(one, other, dimensions)
+    }
+    return sorted(found.values(), key=lambda pair: (_said(pair.older), _said(pair.newer)))
+
+
+def _stands(memory: Memory, known: dict[str, Memory]) -> bool:
+    if memory.status not in _LIVE or memory.category is Category.EVENT:
+        return False
+    old = known.get(memory.rival_of or "")
+    return memory.granularity is Granularity.ATOMIC and (old is None or old.status not in _LIVE)
+
+
+def _said(memory: Memory) -> tuple[float, str]:
+    return memory.stated_at.timestamp(), memory.id
+
+
+def _in_order(pair: Pair) -> Pair:
+    one, other = sorted(pair, key=_said)
+    return one, other
+
+
+def _nominated(standing: Iterable[Memory], dimensions: Dimensions) -> Iterator[Pair]:
+    by_dimension: dict[str, dict[str, list[Memory]]] = defaultdict(lambda: defaultdict(list))
+    by_head: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in standing:
+        subject = normal(memory.subject)
+        by_dimension[subject][memory.dimension].append(memory)
+        if value := dimensions.reader.value(memory.object):
+            by_head[subject, value[-1]].append(memory)
+    for group in by_dimension.values():
+        for key, held in group.items():
+            yield from combinations(held, 2)
+            for other in (o for o in group if o > key and dimensions.related(key, o)):
+                yield from product(held, group[other])
+    for held in by_head.values():
+        yield from ((a, b) for a, b in combinations(held, 2) if a.polarity is not b.polarity)
+
+
+def _meet(one: Memory, other: Memory) -> bool:
+    """Whether both reach the same place at the same time."""
+    if one.scope is not other.scope or disjoint(one, other):
+        return False
+    if one.scope is Scope.SCENE:
+        return one.scene == other.scene
+    if one.scope is Scope.SESSION:
+        sessions = ({piece.session_id for piece in memory.evidence} for memory in (one, other))
+        return bool(set.intersection(*sessions))
+    return True
