@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from hermes_memory.app.commands import EndIdleSessions, EndSession, Incoming, Ingest, MarkAsked
 from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.inspecting import inspect_conflicts
 from hermes_memory.app.records import request_of, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Op
@@ -51,6 +52,8 @@ def ingest(state: UserState, command: Ingest, desk: Desk) -> Decision:
         return Decision(None, _answer(first_job or job_id, 0, duplicates))
     if state.settings.paused:
         return _ignore(draft, job_id, fresh, duplicates)
+    if command.session_id not in state.sessions:
+        inspect_conflicts(draft)
     session = draft.session(command.session_id)
     for entry in fresh:
         turn = _turn(entry, command, session, desk, job_id)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPaused
 from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.inspecting import inspect_conflicts
 from hermes_memory.app.state import UserState
 from hermes_memory.core.life import age, bring_back
 from hermes_memory.core.reasons import Reason
@@ -18,6 +19,7 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
     desk = replace(desk, now=command.now, actor="nightly")
     draft = Draft(state, desk)
     age(draft.board, desk.policy.rules.life)
+    inspect_conflicts(draft)
     draft.tidy()
     expired = close_questions(draft)
     result = {"changes": draft.records(), "expired_requests": expired}

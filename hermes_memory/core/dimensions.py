@@ -229,6 +229,11 @@ class Dimensions:
         named = ((group.named_in(one), group.named_in(other)) for group in groups.values())
         return any(new and old and not new & old for new, old in named)
 
+    def chooses(self, key: str, text: str) -> bool:
+        """Whether an object names a value of an exclusive group, of its dimension or of a related one."""
+        known = (self._values[one] for one in self.relatives(key) if one in self._values)
+        return any(group.named_in(text) for values in known for group in values.exclusive)
+
     def attributes(self, key: str, content: str) -> frozenset[Tokens]:
         """The attributes named in ``content`` that hold one value at a time."""
         entry = self._by_key.get(key)

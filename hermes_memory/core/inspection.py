@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 from hermes_memory.core.conflicts import contradicts, disjoint
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import Category, Granularity, Memory, Scope, Status
+from hermes_memory.core.model import Category, Granularity, Memory, Polarity, Scope, Status
 from hermes_memory.core.text import normal
 
 _LIVE = {Status.ACTIVE, Status.REVIEW}
@@ -61,20 +61,50 @@ def _in_order(pair: Pair) -> Pair:
 
 
 def _nominated(standing: Iterable[Memory], dimensions: Dimensions) -> Iterator[Pair]:
-    by_dimension: dict[str, dict[str, list[Memory]]] = defaultdict(lambda: defaultdict(list))
-    by_head: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    """The pairs that may contradict: everything else could stand side by side a thousand times over."""
+    by_subject: dict[str, list[Memory]] = defaultdict(list)
     for memory in standing:
-        subject = normal(memory.subject)
-        by_dimension[subject][memory.dimension].append(memory)
-        if value := dimensions.reader.value(memory.object):
-            by_head[subject, value[-1]].append(memory)
+        by_subject[normal(memory.subject)].append(memory)
+    for held in by_subject.values():
+        yield from _rivalling(held, dimensions)
+        yield from _denied(held, dimensions)
+
+
+def _rivalling(held: Iterable[Memory], dimensions: Dimensions) -> Iterator[Pair]:
+    """Values of which one at most holds: of a single-valued dimension, of one attribute, of an exclusive group."""
+    groups: dict[object, list[Memory]] = defaultdict(list)
+    choosy: dict[str, list[Memory]] = defaultdict(list)
+    for memory in held:
+        if dimensions.single(memory.dimension):
+            groups[memory.dimension].append(memory)
+        for attribute in dimensions.attributes(memory.dimension, memory.content):
+            groups[memory.dimension, attribute].append(memory)
+        if dimensions.chooses(memory.dimension, memory.object):
+            choosy[memory.dimension].append(memory)
+    for group in groups.values():
+        yield from combinations(group, 2)
+    for key, group in choosy.items():
+        yield from combinations(group, 2)
+        for other in (o for o in choosy if o > key and dimensions.related(key, o)):
+            yield from product(group, choosy[other])
+
+
+def _denied(held: Iterable[Memory], dimensions: Dimensions) -> Iterator[Pair]:
+    """A denial and what it may cover: the same head, or all of a dimension."""
+    by_head: dict[str, list[Memory]] = defaultdict(list)
+    by_dimension: dict[str, list[Memory]] = defaultdict(list)
+    for memory in held:
+        by_dimension[memory.dimension].append(memory)
+        for head in dimensions.heads(memory.object):
+            by_head[head].append(memory)
+    for group in by_head.values():
+        denials = [memory for memory in group if memory.polarity is Polarity.NEGATIVE]
+        yield from product(denials, (memory for memory in group if memory.polarity is Polarity.POSITIVE))
     for group in by_dimension.values():
-        for key, held in group.items():
-            yield from combinations(held, 2)
-            for other in (o for o in group if o > key and dimensions.related(key, o)):
-                yield from product(held, group[other])
-    for held in by_head.values():
-        yield from ((a, b) for a, b in combinations(held, 2) if a.polarity is not b.polarity)
+        whole = [
+            m for m in group if m.polarity is Polarity.NEGATIVE and dimensions.general(m.dimension, m.object)
+        ]
+        yield from product(whole, (memory for memory in group if memory.polarity is Polarity.POSITIVE))
 
 
 def _meet(one: Memory, other: Memory) -> bool:

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     SAFETY = "safety"
     FROZEN = "frozen"
     NOT_SURE_ENOUGH = "not_sure_enough"
+    INSPECTED = "inspected"
     CONTRADICTED_OFTEN = "contradicted_often"
     # locks
     CONFIDENT = "confident"

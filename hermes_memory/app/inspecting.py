@@ -1,0 +1,42 @@
+"""Contradictions that slipped past the gates, through an edit or by coming back, are put to the user (SPEC §6, §9)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hermes_memory.app.desk import Draft
+from hermes_memory.app.records import request_record
+from hermes_memory.core.board import Op
+from hermes_memory.core.confirmation import ask
+from hermes_memory.core.ids import digest
+from hermes_memory.core.inspection import inspect
+from hermes_memory.core.model import Lock
+from hermes_memory.core.reasons import Reason
+
+
+def inspect_conflicts(draft: Draft) -> None:
+    """Link each contradicting pair that was never asked about, and ask which one holds.
+
+    The newer becomes the rival of the older, as it would have at write; only a frozen one always stands. A pair
+    about which the user was asked once is left as they answered it.
+    """
+    known = draft.current_settings().confirmations
+    asked = {frozenset(record["memory_ids"]) for record in known.values()}
+    conflicts = draft.desk.policy.rules.conflicts
+    expires_at = draft.board.now + timedelta(days=conflicts.confirmation_days)
+    requests = {}
+    for pair in inspect(draft.board.live(), draft.desk.policy.dimensions):
+        old, new = draft.board[pair.older.id], draft.board[pair.newer.id]
+        if frozenset({old.id, new.id}) in asked or old.rival_of or new.rival_of:
+            continue
+        if new.lock is Lock.FROZEN and old.lock is not Lock.FROZEN:
+            old, new = new, old
+        new = draft.board.put(new.with_(rival_of=old.id))
+        draft.board.log(Op.RIVAL, Reason.INSPECTED, new)
+        request = ask(
+            "ask_" + digest(draft.desk.operation_id, old.id, new.id), old, new, Reason.INSPECTED.value,
+            draft.board.now, expires_at,
+        )  # fmt: skip
+        requests[request.id] = request_record(request)
+    if requests:
+        draft.change_settings(confirmations={**known, **requests})
