@@ -13,7 +13,7 @@ from hermes_memory.config import ApiSettings
 from serve_app import problems
 from serve_app.limits import BodyLimit, QuotedPath, RequestId
 from serve_app.queries import known_parameters
-from serve_app.routes import capture, health, memories, recall, user
+from serve_app.routes import capture, health, memories, operators, recall, user
 from serve_app.services import Services
 
 Open = Callable[[], AbstractAsyncContextManager[Services]]
@@ -46,7 +46,7 @@ def create_app(open_services: Open, limits: ApiSettings) -> FastAPI:
         redirect_slashes=False,  # a redirect would echo path and host
         generate_unique_id_function=lambda route: route.name,
     )
-    for routes in (capture, recall, memories, user):
+    for routes in (capture, recall, memories, user, operators):
         app.include_router(
             routes.router, dependencies=[Depends(known_parameters)], responses=problems.RESPONSES
         )

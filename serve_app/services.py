@@ -94,6 +94,11 @@ def confirmation_id(confirmation: Annotated[str, _in_path()]) -> str:
     return path_id(confirmation, "confirmation")
 
 
+def alert_id(alert: Annotated[str, _in_path()]) -> str:
+    """The alert request named in the path, checked."""
+    return path_id(alert, "alert")
+
+
 Services_ = Annotated[Services, Depends(services)]
 User = Annotated[UserKey, Depends(user_key)]
 SessionPath = Annotated[str, Depends(session_id)]
@@ -101,3 +106,4 @@ MemoryPath = Annotated[str, Depends(memory_id)]
 JobPath = Annotated[str, Depends(job_id)]
 ChallengePath = Annotated[str, Depends(challenge_id)]
 ConfirmationPath = Annotated[str, Depends(confirmation_id)]
+AlertPath = Annotated[str, Depends(alert_id)]

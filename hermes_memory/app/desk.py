@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,32 @@ from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.life import keep_caps
 from hermes_memory.core.merging import mend
 from hermes_memory.core.model import LIVE, Memory, Turn
+from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.errors import HermesError, NotFound
 from hermes_memory.ports.embedder import Vector
-from hermes_memory.ports.ledger import AuditEntry, Commit, GrantKind, Job, OutboxEntry, Session, Settings
+from hermes_memory.ports.ledger import (
+    Alert,
+    AuditEntry,
+    Commit,
+    GrantKind,
+    Job,
+    OutboxEntry,
+    Session,
+    Settings,
+)
+
+ALERTING = frozenset({Reason.CORE_FULL, Reason.CONTRADICTED_OFTEN})
+PARKED = "extraction_parked"
+
+
+def alert_id_of(key: UserKey, kind: str, about: str) -> str:
+    """One alert for each kind and thing: the same again is the same alert."""
+    return "alert_" + digest(key.namespace, key.user_id, kind, about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +92,7 @@ class Draft:
     jobs: dict[str, Job] = field(default_factory=dict)
     settings: Settings | None = None
     erased: set[str] = field(default_factory=set)
+    alerts: dict[str, Alert] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.board = Board(self.state.memories, self.desk.now, self.state.tiers)
@@ -139,6 +159,7 @@ class Draft:
             jobs=tuple(self.jobs.values()),
             audit=tuple(self._audit(change) for change in self.board.changes),
             outbox=self._outbox(changed),
+            alerts=tuple(self.alerts.values()) + tuple(self._alerts()),
             settings=self.settings,
         )
 
@@ -158,6 +179,15 @@ class Draft:
             after=change.after,
             version=self.state.version + 1,
         )
+
+    def _alerts(self) -> Iterator[Alert]:
+        """What the gates could not settle and an operator should look at (SPEC §4.2, §5)."""
+        for change in self.board.changes:
+            if change.reason in ALERTING and change.memory_id is not None:
+                alert_id = alert_id_of(self.state.key, change.reason.value, change.memory_id)
+                yield Alert(
+                    id=alert_id, kind=change.reason.value, at=self.desk.now, memory_id=change.memory_id
+                )
 
     def _outbox(self, changed: tuple[Memory, ...]) -> tuple[OutboxEntry, ...]:
         known = self.state.memories

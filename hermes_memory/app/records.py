@@ -11,7 +11,7 @@ from hermes_memory.core.board import Change
 from hermes_memory.core.confirmation import ConfirmationRequest
 from hermes_memory.core.model import Evidence, Memory, Turn
 from hermes_memory.core.profile import Slot
-from hermes_memory.ports.ledger import AuditEntry, Job, Session
+from hermes_memory.ports.ledger import Alert, AuditEntry, Job, Session
 
 _MEMORY, _TURN = TypeAdapter(Memory), TypeAdapter(Turn)
 _REQUEST, _SLOT = TypeAdapter(ConfirmationRequest), TypeAdapter(Slot)
@@ -80,4 +80,16 @@ def profile_record(profile: Mapping[str, Mapping[str, Slot]]) -> dict[str, Any]:
     return {
         layer: {key: _SLOT.dump_python(slot, mode="json") for key, slot in slots.items()}
         for layer, slots in profile.items()
+    }
+
+
+def alert_record(alert: Alert) -> dict[str, Any]:
+    """An open alert, for operators."""
+    return {
+        "id": alert.id,
+        "kind": alert.kind,
+        "user_id": alert.key.user_id if alert.key else None,
+        "memory_id": alert.memory_id,
+        "job_id": alert.job_id,
+        "at": alert.at.isoformat().replace("+00:00", "Z"),
     }

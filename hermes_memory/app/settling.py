@@ -10,7 +10,7 @@ import numpy as np
 
 from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.app.confirming import answer_from_words, close_questions
-from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.desk import PARKED, Decision, Desk, Draft, alert_id_of
 from hermes_memory.app.records import change_record, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.bounded import Entrance
@@ -19,7 +19,7 @@ from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Turn
 from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.ports.distiller import Distilled
-from hermes_memory.ports.ledger import Job, JobStatus
+from hermes_memory.ports.ledger import Alert, Job, JobStatus
 
 
 def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
@@ -134,4 +134,7 @@ def fail_extraction(state: UserState, command: FailExtraction, desk: Desk) -> De
             draft.jobs[job.id] = replace(
                 job, status=status, attempts=job.attempts + 1, reason=command.reason, updated_at=desk.now
             )
+            if command.parked:
+                alert_id = alert_id_of(state.key, PARKED, job.id)
+                draft.alerts[alert_id] = Alert(id=alert_id, kind=PARKED, at=desk.now, job_id=job.id)
     return draft.decide({}) if draft.jobs else Decision(None, {})

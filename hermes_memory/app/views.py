@@ -18,12 +18,13 @@ from hermes_memory.app.commands import (
     Summarise,
 )
 from hermes_memory.app.desk import Policy
-from hermes_memory.app.records import memory_record, profile_record, session_record, turn_record
+from hermes_memory.app.records import alert_record, memory_record, profile_record, session_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.model import Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.text import main_language
 from hermes_memory.errors import InvalidInput, NotFound
+from hermes_memory.ports.ledger import Ledger
 
 MAX_PAGE = 200
 _YEAR_1 = datetime(1, 1, 1, tzinfo=UTC)
@@ -112,6 +113,14 @@ def list_confirmations(state: UserState, wanted: ListConfirmations, _: Policy) -
 
     records = sorted(state.settings.confirmations.values(), key=place, reverse=True)
     return page("confirmations", records, wanted.cursor, wanted.limit, place, dict)
+
+
+async def alerts_page(ledger: Ledger, namespace: str, cursor: str | None, limit: int) -> dict[str, Any]:
+    """A page of the open alerts of a namespace."""
+    after = _after("alerts", cursor) if cursor is not None else ""
+    found = await ledger.alerts(namespace, after, limit + 1)
+    more = encode_cursor(f"alerts\n{found[limit - 1].id}") if len(found) > limit else None
+    return {"alerts": [alert_record(alert) for alert in found[:limit]], "next_cursor": more}
 
 
 def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, Any]:

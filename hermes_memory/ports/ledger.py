@@ -75,6 +75,21 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """Something that waits for an operator: names ids and a kind, never content. One for each ``id`` of a user.
+
+    ``key`` is filled in by the ledger when it lists.
+    """
+
+    id: str
+    kind: str
+    at: datetime
+    memory_id: str | None = None
+    job_id: str | None = None
+    key: UserKey | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
     """One thing the long-term index must learn; delivered at least once. ``op``: put, remove or drop."""
 
@@ -152,6 +167,7 @@ class Commit:
     jobs: tuple[Job, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
+    alerts: tuple[Alert, ...] = ()
     settings: Settings | None = None
 
 
@@ -280,6 +296,14 @@ class Ledger(Protocol):
 
     async def turns(self, key: UserKey) -> list[Turn]:
         """Every raw turn still kept, by receipt time, then session, then index."""
+        ...
+
+    async def alerts(self, namespace: str, after: str, limit: int) -> list[Alert]:
+        """The open alerts of a namespace in the order of their ids, starting after that id."""
+        ...
+
+    async def close_alert(self, namespace: str, alert_id: str) -> bool:
+        """An operator has seen to it; False if it is not open. The same thing happening again opens it again."""
         ...
 
     async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:

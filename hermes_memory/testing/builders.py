@@ -11,7 +11,7 @@ from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.model import Category, Evidence, Layer, Memory, Role, Scope, Turn
 from hermes_memory.core.window import Piece, Summary
 from hermes_memory.ports.embedder import EmbedderInfo, Vector
-from hermes_memory.ports.ledger import AuditEntry, Commit, Job, JobStatus, Session
+from hermes_memory.ports.ledger import Alert, AuditEntry, Commit, Job, JobStatus, Session
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 KEY = UserKey("app", "ann")
@@ -118,6 +118,12 @@ def an_audit(**over: Any) -> AuditEntry:
         "memory_id": "mem-1",
     }
     return AuditEntry(**(values | over))
+
+
+def an_alert(**over: Any) -> Alert:
+    """A full core tier."""
+    values: dict[str, Any] = {"id": "alert-1", "kind": "core_full", "at": NOW, "memory_id": "mem-1"}
+    return Alert(**(values | over))
 
 
 def a_commit(expected_version: int = 0, **over: Any) -> Commit:

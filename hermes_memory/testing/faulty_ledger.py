@@ -16,6 +16,7 @@ from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import (
     AccessCount,
+    Alert,
     AuditEntry,
     Commit,
     ErasureReceipt,
@@ -174,6 +175,14 @@ class FaultyLedger:
     async def audit(self, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
         """See ``Ledger.audit``."""
         return await self._once(lambda: self._inner.audit(key, after_seq, limit))
+
+    async def alerts(self, namespace: str, after: str, limit: int) -> list[Alert]:
+        """See ``Ledger.alerts``."""
+        return await self._once(lambda: self._inner.alerts(namespace, after, limit))
+
+    async def close_alert(self, namespace: str, alert_id: str) -> bool:
+        """See ``Ledger.close_alert``."""
+        return await self._write(lambda: self._inner.close_alert(namespace, alert_id))
 
     async def turns(self, key: UserKey) -> list[Turn]:
         """See ``Ledger.turns``."""

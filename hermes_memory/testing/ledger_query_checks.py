@@ -10,7 +10,7 @@ import pytest
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import SessionOwned
 from hermes_memory.ports.ledger import JobStatus, Ledger, OutboxEntry
-from hermes_memory.testing.builders import KEY, NOW, a_commit, a_job, a_session, a_turn, an_audit
+from hermes_memory.testing.builders import KEY, NOW, a_commit, a_job, a_session, a_turn, an_alert, an_audit
 
 BOB = UserKey("app", "bob")
 ELSEWHERE = UserKey("other-app", "ann")
@@ -56,6 +56,34 @@ class QueryChecks:
         await ledger.commit(a_commit(key=ELSEWHERE, jobs=(other,)))
         assert await ledger.job("other-app", "job-1") == (ELSEWHERE, other)
         assert await ledger.job("app", "job-1") == (KEY, a_job())
+
+    async def test_open_alerts_are_listed_by_namespace_page_by_page(
+        self, ledger: Ledger, peer: Ledger
+    ) -> None:
+        raised = tuple(an_alert(id=f"a{number}") for number in range(3))
+        await ledger.commit(a_commit(alerts=raised))
+        await ledger.commit(a_commit(key=ELSEWHERE, alerts=(an_alert(id="a9"),)))
+        first = await peer.alerts("app", "", 2)
+        assert [(alert.id, alert.key) for alert in first] == [("a0", KEY), ("a1", KEY)]
+        assert await ledger.alerts("app", "a1", 2) == [an_alert(id="a2", key=KEY)]
+        assert [alert.id for alert in await ledger.alerts("other-app", "", 9)] == ["a9"]
+        assert await ledger.alerts("nowhere", "", 9) == []
+
+    async def test_a_closed_alert_opens_again_when_it_is_raised_again(self, ledger: Ledger) -> None:
+        await ledger.commit(a_commit(alerts=(an_alert(),)))
+        assert not await ledger.close_alert("other-app", "alert-1")
+        assert await ledger.close_alert("app", "alert-1")
+        assert not await ledger.close_alert("app", "alert-1")
+        assert await ledger.alerts("app", "", 9) == []
+        later = an_alert(at=NOW + timedelta(days=1))
+        await ledger.commit(a_commit(expected_version=1, operation_id="op-2", alerts=(later,)))
+        (alert,) = await ledger.alerts("app", "", 9)
+        assert alert.at == later.at
+
+    async def test_an_erased_user_has_no_alerts(self, ledger: Ledger) -> None:
+        await ledger.commit(a_commit(alerts=(an_alert(),)))
+        await ledger.erase(KEY, 1, a_commit().epoch, "erase", NOW)
+        assert await ledger.alerts("app", "", 9) == []
 
     async def test_a_job_moves_on(self, ledger: Ledger) -> None:
         await ledger.commit(a_commit(jobs=(a_job(),)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -15,14 +14,13 @@ from hermes_memory.app.commands import (
     GetProfile,
     ListAudit,
     ListConfirmations,
-    Maintain,
     SetConsent,
     SetPaused,
     Summarise,
 )
 from hermes_memory.app.users import operation_id_of
 from serve_app.routes.memories import Cursor, Limit
-from serve_app.schemas import ConfirmationAnswer, ConsentIn, MaintainIn
+from serve_app.schemas import ConfirmationAnswer, ConsentIn
 from serve_app.services import ConfirmationPath, Services_, User
 
 router = APIRouter(tags=["user"])
@@ -103,12 +101,3 @@ async def erase(key: User, at: Services_, kind: Annotated[Kind, Query()] = "all"
     command = EraseUser() if kind == "all" else EraseKind(kind=kind)
     receipt: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     return receipt
-
-
-@router.post("/v1/admin/users/{user}/maintain", tags=["operators"], summary="The night's work for one user")
-async def maintain(key: User, at: Services_, body: MaintainIn | None = None) -> dict[str, Any]:
-    """What the nightly job does, as of ``now``."""
-    now = body.now if body is not None and body.now is not None else datetime.now(UTC)
-    command = Maintain(now=now)
-    answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
-    return answer

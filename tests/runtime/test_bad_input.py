@@ -42,7 +42,7 @@ async def world(api: Api) -> AsyncIterator[World]:
     wanted = {"reason": "a test", "source_session_id": user.session}
     challenge = await user.call("POST", f"/memories/{frozen['id']}/unfreeze", json=wanted, ok=202)
     yield World(api, {
-        "user": "u-1", "session": user.session, "memory": plain["id"], "frozen": frozen["id"], "job": said["job_id"],
+        "alert": "alert_none", "user": "u-1", "session": user.session, "memory": plain["id"], "frozen": frozen["id"], "job": said["job_id"],
         "challenge": challenge["challenge_id"], "confirmation": asked["id"],
     })  # fmt: skip
 
@@ -124,6 +124,8 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/users/{user}/resume", None),
     ("PUT", "/v1/users/{user}/consent", {"sensitive": True}),
     ("DELETE", "/v1/users/{user}", None),
+    ("GET", "/v1/admin/alerts", None),
+    ("POST", "/v1/admin/alerts/{alert}", None),
     ("POST", "/v1/admin/users/{user}/maintain", {"now": "2027-01-01T00:00:00Z"}),
 ]
 WITH_BODY = [route for route in ROUTES if route[2] is not None]
@@ -156,7 +158,7 @@ HOSTILE_IDS = {
 PLACES = [
     (method, path, name, body)
     for method, path, body in ROUTES
-    for name in ("user", "session", "memory", "frozen", "job", "challenge", "confirmation")
+    for name in ("user", "session", "memory", "frozen", "job", "challenge", "confirmation", "alert")
     if f"{{{name}}}" in path
 ]
 

@@ -388,6 +388,19 @@ async def test_a_night_can_be_run_for_one_user(user: Someone) -> None:
     assert (later.status_code, again.json()["changes"]) == (200, [])
 
 
+async def test_alerts_are_listed_and_closed(user: Someone) -> None:
+    for number in range(51):  # the core tier holds fifty
+        await user.say(f"我对{number}号药过敏")
+    open_ones = (await user.api.get("/v1/admin/alerts")).json()
+    (alert,) = [alert for alert in open_ones["alerts"] if alert["user_id"] == user.name]
+    assert (alert["kind"], alert["job_id"]) == ("core_full", None)
+    assert alert["memory_id"] in {m["id"] for m in (await user.get("/memories", limit=200))["memories"]}
+    closed = await user.api.post(f"/v1/admin/alerts/{alert['id']}")
+    assert (closed.status_code, closed.json()) == (200, {"id": alert["id"], "status": "closed"})
+    check_problem(await user.api.post(f"/v1/admin/alerts/{alert['id']}"), 404, "not_found")
+    assert alert["id"] not in {a["id"] for a in (await user.api.get("/v1/admin/alerts")).json()["alerts"]}
+
+
 async def test_health(api: Api) -> None:
     assert (await api.get("/healthz")).json() == {"status": "ok"}
     ready = (await api.get("/readyz")).json()

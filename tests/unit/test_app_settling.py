@@ -7,13 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hermes_memory.app.commands import EndSession, SetConsent, SetPaused, Settle
+from hermes_memory.app.commands import EndSession, FailExtraction, SetConsent, SetPaused, Settle
 from hermes_memory.core.candidate import Marker, Refusal
 from hermes_memory.core.model import Lock, Polarity, Scope, Status, Tier
 from hermes_memory.core.rules import Consent
 from hermes_memory.ports.ledger import JobStatus
 from tests.small_world import DAY, HOUR, KEY, NOW, a_memory, affirm, policy, rules, say
 from tests.tiny_ledger import Person
+
+
+def test_a_parked_extraction_and_a_full_core_tier_alert_an_operator() -> None:
+    person = Person(policy(rules(capacity={"core": 1})))
+    person.tell(say("我对花生过敏", dimension="allergy", object="花生"))
+    waiting = person.remember(say("我对虾过敏", dimension="allergy", object="虾", message="m2"))
+    assert person.last is not None
+    assert [(alert.kind, alert.memory_id) for alert in person.last.alerts] == [("core_full", waiting.id)]
+    said = say("我养猫", message="m3")
+    job_id = person.ingest(said)["job_id"]
+    places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
+    person.act(FailExtraction(turns=places, reason="broken", parked=False))
+    assert not person.last.alerts
+    person.act(FailExtraction(turns=places, reason="broken", parked=True))
+    assert [(alert.kind, alert.job_id) for alert in person.last.alerts] == [("extraction_parked", job_id)]
 
 
 def test_what_was_said_is_remembered_with_its_vector() -> None:

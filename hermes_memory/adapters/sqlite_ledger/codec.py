@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Vector
-from hermes_memory.ports.ledger import AuditEntry, ErasureReceipt, Job, Session, Settings
+from hermes_memory.ports.ledger import Alert, AuditEntry, ErasureReceipt, Job, Session, Settings
 
 _T = TypeVar("_T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,6 +26,7 @@ TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
 AUDIT: TypeAdapter[AuditEntry] = TypeAdapter(AuditEntry)
+ALERT: TypeAdapter[Alert] = TypeAdapter(Alert)
 SETTINGS: TypeAdapter[Settings] = TypeAdapter(Settings)
 ERASURE: TypeAdapter[ErasureReceipt] = TypeAdapter(ErasureReceipt)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from hermes_memory.adapters.sqlite_ledger import codec
 from hermes_memory.adapters.sqlite_ledger.scrub import mark_due
@@ -134,6 +135,11 @@ def _write_records(conn: sqlite3.Connection, uid: int, commit: Commit, version: 
         [(uid, codec.dump(codec.AUDIT, entry)) for entry in commit.audit],
     )
     conn.executemany(
+        """INSERT INTO alerts (uid, id, body) VALUES (?, ?, ?)
+        ON CONFLICT (uid, id) DO UPDATE SET open = 1, body = excluded.body""",
+        [(uid, alert.id, codec.dump(codec.ALERT, alert)) for alert in commit.alerts],
+    )
+    conn.executemany(
         "INSERT INTO outbox (name, op, memory_id) VALUES (?, ?, ?)",
         [(str(commit.key), entry.op, entry.memory_id) for entry in commit.outbox],
     )
@@ -148,3 +154,14 @@ def touch(conn: sqlite3.Connection, key: UserKey, epoch: int, counts: Mapping[st
         return
     rows = [(count.count, codec.micros(count.last_at), now.uid, id_) for id_, count in counts.items()]
     conn.executemany(_COUNT_ACCESS, rows)
+
+
+def close_alert(conn: sqlite3.Connection, namespace: str, alert_id: str) -> bool:
+    """Close an open alert of the namespace."""
+    first = quote(namespace, safe="")
+    closed = conn.execute(
+        """UPDATE alerts SET open = 0 WHERE id = ? AND open = 1
+        AND uid IN (SELECT uid FROM users WHERE name > ? AND name < ?)""",
+        (alert_id, f"{first}/", f"{first}0"),
+    )
+    return closed.rowcount > 0

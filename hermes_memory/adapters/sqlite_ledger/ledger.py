@@ -19,6 +19,7 @@ from hermes_memory.errors import LedgerUnavailable, SessionOwned
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import (
     AccessCount,
+    Alert,
     AuditEntry,
     Commit,
     ErasureReceipt,
@@ -183,6 +184,14 @@ class SqliteLedger:
     async def audit(self, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
         """See ``Ledger.audit``."""
         return await self._read(reading.audit, key, after_seq, limit)
+
+    async def alerts(self, namespace: str, after: str, limit: int) -> list[Alert]:
+        """See ``Ledger.alerts``."""
+        return await self._read(reading.alerts, namespace, after, limit)
+
+    async def close_alert(self, namespace: str, alert_id: str) -> bool:
+        """See ``Ledger.close_alert``."""
+        return await self._write(commits.close_alert, namespace, alert_id)
 
     async def turns(self, key: UserKey) -> list[Turn]:
         """See ``Ledger.turns``."""

@@ -13,7 +13,7 @@ from hermes_memory.adapters.sqlite_ledger import codec
 from hermes_memory.adapters.sqlite_ledger.users import Standing, known_operation, take_over, uid_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Turn
-from hermes_memory.ports.ledger import AuditEntry, Job, OutboxEntry, Receipt, Settings, Snapshot
+from hermes_memory.ports.ledger import Alert, AuditEntry, Job, OutboxEntry, Receipt, Settings, Snapshot
 
 _OPEN_TURNS = """
 SELECT t.body FROM turns t LEFT JOIN sessions s ON s.uid = t.uid AND s.id = t.session_id
@@ -115,6 +115,19 @@ def audit(conn: sqlite3.Connection, key: UserKey, after_seq: int, limit: int) ->
         (uid_of(conn, key), after_seq, limit),
     )
     return [dataclasses.replace(codec.AUDIT.validate_json(body), seq=seq) for seq, body in rows]
+
+
+def alerts(conn: sqlite3.Connection, namespace: str, after: str, limit: int) -> list[Alert]:
+    """Open alerts of a namespace after an id."""
+    first = quote(namespace, safe="")
+    rows = conn.execute(
+        """SELECT u.name, a.body FROM alerts a JOIN users u ON u.uid = a.uid
+        WHERE a.open = 1 AND a.id > ? AND u.name > ? AND u.name < ? ORDER BY a.id LIMIT ?""",
+        (after, f"{first}/", f"{first}0", limit),
+    )
+    return [
+        dataclasses.replace(codec.ALERT.validate_json(body), key=UserKey.parse(name)) for name, body in rows
+    ]
 
 
 def turns(conn: sqlite3.Connection, key: UserKey) -> list[Turn]:

@@ -116,6 +116,12 @@ CREATE TABLE IF NOT EXISTS audit (
 );
 CREATE INDEX IF NOT EXISTS audit_by_user ON audit (uid, seq);
 
+CREATE TABLE IF NOT EXISTS alerts (
+    id TEXT NOT NULL, uid INTEGER NOT NULL, open INTEGER NOT NULL DEFAULT 1, body TEXT NOT NULL,
+    PRIMARY KEY (uid, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS alerts_open ON alerts (id) WHERE open = 1;
+
 -- Keyed by the user's name, not number: the drop outlives the user until the index has it.
 CREATE TABLE IF NOT EXISTS outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, op TEXT NOT NULL, memory_id TEXT NOT NULL

@@ -1,0 +1,41 @@
+"""What operators see and do: alerts, and the night's work for one user (API, Operators)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+
+from hermes_memory.app.commands import Maintain
+from hermes_memory.app.users import operation_id_of
+from hermes_memory.app.views import alerts_page
+from hermes_memory.errors import NotFound
+from serve_app.routes.memories import Cursor, Limit
+from serve_app.schemas import MaintainIn
+from serve_app.services import DEFAULT_NAMESPACE, AlertPath, Services_, User
+
+router = APIRouter(tags=["operators"])
+
+
+@router.get("/v1/admin/alerts", summary="What waits for an operator")
+async def get_alerts(at: Services_, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+    """Freezes that found the core tier full, memories contradicted often, parked extractions; open ones only."""
+    return await alerts_page(at.ledger, DEFAULT_NAMESPACE, cursor, limit)
+
+
+@router.post("/v1/admin/alerts/{alert}", summary="Close an alert")
+async def post_alert(alert: AlertPath, at: Services_) -> dict[str, Any]:
+    """It has been seen to; the same thing happening again opens it again."""
+    if not await at.ledger.close_alert(DEFAULT_NAMESPACE, alert):
+        raise NotFound("open alert")
+    return {"id": alert, "status": "closed"}
+
+
+@router.post("/v1/admin/users/{user}/maintain", summary="The night's work for one user")
+async def maintain(key: User, at: Services_, body: MaintainIn | None = None) -> dict[str, Any]:
+    """What the nightly job does, as of ``now``."""
+    now = body.now if body is not None and body.now is not None else datetime.now(UTC)
+    command = Maintain(now=now)
+    answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
+    return answer
