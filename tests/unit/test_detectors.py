@@ -52,7 +52,7 @@ FOUND = [
     ("密码是小熊饼干", "密码是[password]"),
     ("my password is swordfish", "my password is [password]"),
     ("pwd: hunter2-x", "pwd: [password]"),
-    ("The password for the router is 'open sesame'", "The password for the router is [password]"),
+    ("The password for the router is 'open sesame'", "The password for the router is '[password]'"),
     ("my PIN is 4821", "my PIN is [password]"),
     # addresses: city and district stay
     ("我住在杭州市西湖区文三路478号", "我住在杭州市西湖区[address]"),
