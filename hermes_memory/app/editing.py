@@ -237,7 +237,9 @@ def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decisi
     after = freeze(draft.board, memory, LockEvent.FREEZE_BY_HAND, Reason.BY_HAND, desk.policy.rules, None)
     if after.lock is not Lock.FROZEN:
         return draft.decide(None, CoreFull())
-    return draft.decide(memory_record(draft.board.put(after.with_(freeze_reason=desk.policy.mask(command.reason)))))
+    return draft.decide(
+        memory_record(draft.board.put(after.with_(freeze_reason=desk.policy.mask(command.reason))))
+    )
 
 
 def delete(state: UserState, command: Delete, desk: Desk) -> Decision:

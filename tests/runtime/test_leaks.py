@@ -20,7 +20,9 @@ from tests.unit.secret_samples import Sample, bare, samples
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ALL = samples(22)
-ONE_OF_EACH = list({(sample.name, sample.language): sample for sample in ALL if len(sample.text) <= 256}.values())
+ONE_OF_EACH = list(
+    {(sample.name, sample.language): sample for sample in ALL if len(sample.text) <= 256}.values()
+)
 AT_ONCE = 50
 OF_THE_CLIENT = ("httpx", "httpcore")
 LONG = 11  # so many letters and digits in a row mean the secret, wherever they stand
@@ -60,7 +62,10 @@ def _holds(secret: str, text: str, squeezed: str) -> bool:
     wanted = bare(secret)
     if len(wanted) >= LONG:
         return wanted in squeezed
-    return secret in text and re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text) is not None
+    return (
+        secret in text
+        and re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text) is not None
+    )
 
 
 def files(data: Path) -> Iterator[tuple[str, str]]:
@@ -108,9 +113,15 @@ async def test_spec_4_1_3_no_turn_leaves_its_secret_anywhere(leaky: Api, seen: S
     user = Someone(leaky, f"turns-{role}")
     some = ALL if role == "user" else ONE_OF_EACH
     for start in range(0, len(some), AT_ONCE):
-        messages = [message(sample.text, f"m-{role}-{start + at}", role) for at, sample in enumerate(some[start : start + AT_ONCE])]
+        messages = [
+            message(sample.text, f"m-{role}-{start + at}", role)
+            for at, sample in enumerate(some[start : start + AT_ONCE])
+        ]
         sent = {"session_id": f"s-{role}-{start}", "messages": messages}
-        seen.note("answers", str(await user.call("POST", "/messages", json=sent, params={"wait": "true", "timeout_s": 30})))
+        seen.note(
+            "answers",
+            str(await user.call("POST", "/messages", json=sent, params={"wait": "true", "timeout_s": 30})),
+        )
     exported = await user.get("/export")
     assert len(exported["turns"]) == len(some)
     assert sum("[" in turn["content"] for turn in exported["turns"]) == len(some)
@@ -121,7 +132,11 @@ async def test_spec_4_1_3_no_edit_and_no_reason_leaves_its_secret_anywhere(leaky
     user = Someone(leaky, "hands")
     record = await user.remember("I live in Oslo.")
     for sample in ONE_OF_EACH:
-        answer = await user.api.patch(f"{user.path}/memories/{record['id']}", json={"content": sample.text}, headers={"If-Match": str(record["version"])})
+        answer = await user.api.patch(
+            f"{user.path}/memories/{record['id']}",
+            json={"content": sample.text},
+            headers={"If-Match": str(record["version"])},
+        )
         assert answer.status_code == 200, answer.text
         seen.note("answers", answer.text)
         record = answer.json()
@@ -131,13 +146,24 @@ async def test_spec_4_1_3_no_edit_and_no_reason_leaves_its_secret_anywhere(leaky
         seen.note("answers", str(await user.call("POST", f"{path}/freeze", json={"reason": sample.text})))
         asked = {"reason": sample.text, "source_session_id": user.session}
         challenge = await user.call("POST", f"{path}/unfreeze", ok=202, json=asked)
-        token = await user.call("POST", f"{path}/unfreeze/{challenge['challenge_id']}", json={"answer": challenge["code"]})
+        token = await user.call(
+            "POST", f"{path}/unfreeze/{challenge['challenge_id']}", json={"answer": challenge["code"]}
+        )
         headers = {"If-Match": str((await user.get(path))["version"]), "Hermes-Unfreeze": token["token"]}
-        seen.note("answers", str(await user.call("PATCH", path, json={"content": f"I have a cat called Tim{number}x."}, headers=headers)))
+        seen.note(
+            "answers",
+            str(
+                await user.call(
+                    "PATCH", path, json={"content": f"I have a cat called Tim{number}x."}, headers=headers
+                )
+            ),
+        )
     await nothing_is_held(user, seen, ONE_OF_EACH)
 
 
-async def test_spec_4_1_3_no_query_scene_or_statement_leaves_its_secret_anywhere(leaky: Api, seen: Seen) -> None:
+async def test_spec_4_1_3_no_query_scene_or_statement_leaves_its_secret_anywhere(
+    leaky: Api, seen: Seen
+) -> None:
     user = Someone(leaky, "asks")
     fit = [sample for sample in ONE_OF_EACH if len(sample.text) <= 64 and "\n" not in sample.text]
     assert len(fit) > 30
@@ -145,7 +171,11 @@ async def test_spec_4_1_3_no_query_scene_or_statement_leaves_its_secret_anywhere
         seen.note("answers", str(await user.call("POST", "/recall", json={"query": sample.text})))
         await user.api.post(f"{user.path}/memories", json={"content": sample.text})
     for number, sample in enumerate(fit):
-        sent = {"session_id": f"scene-{number}", "scene": sample.text, "messages": [message(f"This trip I'd rather sleep in tent {number}.")]}
+        sent = {
+            "session_id": f"scene-{number}",
+            "scene": sample.text,
+            "messages": [message(f"This trip I'd rather sleep in tent {number}.")],
+        }
         await user.call("POST", "/messages", json=sent, params={"wait": "true"})
         await user.call("POST", "/recall", json={"query": "tent", "scene": sample.text})
     await nothing_is_held(user, seen, ONE_OF_EACH)
@@ -159,7 +189,11 @@ async def test_spec_4_1_3_no_error_echoes_a_secret(leaky: Api, seen: Seen) -> No
         wrong: list[tuple[str, str, dict[str, Any]]] = [
             ("POST", "/messages", {"session_id": "s", "messages": [{"role": secret, "content": secret}]}),
             ("POST", "/messages", {"session_id": "s", "messages": [message("x", created_at=secret)]}),
-            ("POST", "/messages", {"session_id": "s", "messages": [message("x")], secret: 1, "timezone": secret}),
+            (
+                "POST",
+                "/messages",
+                {"session_id": "s", "messages": [message("x")], secret: 1, "timezone": secret},
+            ),
             ("POST", "/recall", {"query": sample.text, "top_k": secret}),
             ("POST", "/recall", {"query": sample.text, "include": [secret]}),
             ("PATCH", f"/memories/{record['id']}", {"content": secret, "scope": secret}),
@@ -170,7 +204,9 @@ async def test_spec_4_1_3_no_error_echoes_a_secret(leaky: Api, seen: Seen) -> No
             check_problem(answer)
             seen.note("problems", answer.text)
         for path in ("/memories/{}", "/confirmations/{}", "/memories?{}=1"):
-            answer = await user.api.get((user.path + path).replace("{}", re.sub(r"[/?#\s%]", "", secret)[:100]))
+            answer = await user.api.get(
+                (user.path + path).replace("{}", re.sub(r"[/?#\s%]", "", secret)[:100])
+            )
             check_problem(answer)
             seen.note("problems", answer.text)
     await nothing_is_held(user, seen, ONE_OF_EACH)

@@ -59,7 +59,16 @@ BY_HAND = {"password": NO_PASSWORD, "code": NO_CODE, "id": NO_ID, "card": NO_CAR
 
 PHRASES = {
     "wrong checksum": ["{}", "编号{}", "号码是{}，请查收", "the number is {}", "({})", "item {} please"],
-    "order": ["订单号{}", "订单号是{}，还没发货", "我的运单 {} 到哪了", "order number {}", "Order #{}", "tracking number: {}", "流水号：{}", "invoice {} is wrong"],
+    "order": [
+        "订单号{}",
+        "订单号是{}，还没发货",
+        "我的运单 {} 到哪了",
+        "order number {}",
+        "Order #{}",
+        "tracking number: {}",
+        "流水号：{}",
+        "invoice {} is wrong",
+    ],
     "phone": ["我电话{}", "打{}找我", "手机：{}", "call me on {}", "my number is {}", "{}"],
     "date": ["{}", "我{}搬的家", "since {} I live here", "生日{}"],
     "hash": ["commit {}", "fixed by {}", "在 {} 里改的", "hash {} again"],
@@ -75,7 +84,7 @@ def _spoiled(rnd: random.Random) -> str:
         return number[:-1] + rnd.choice([char for char in "0123456789" if char != number[-1]])
     if kind == 1:
         number = made.card(rnd, "visa")
-    elif kind == 2:  # noqa: PLR2004
+    elif kind == 2:
         number = made.de_tax_id(rnd)
     else:
         number = made.iban(rnd, "DE")
@@ -93,12 +102,14 @@ def _phone(rnd: random.Random) -> str:
 
 def _day(rnd: random.Random) -> str:
     day = date(1950, 1, 1) + timedelta(days=rnd.randrange(36_000))
-    return day.strftime(rnd.choice(["%Y-%m-%d", "%Y%m%d", "%Y年%m月%d日", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S"]))
+    return day.strftime(
+        rnd.choice(["%Y-%m-%d", "%Y%m%d", "%Y年%m月%d日", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S"])
+    )
 
 
 def _order(rnd: random.Random) -> str:
     """Any long number at all: behind the word that says so, not even Luhn's checksum makes it a card."""
-    if rnd.random() < 0.3:  # noqa: PLR2004
+    if rnd.random() < 0.3:
         head = "4" + made.run(rnd, string.digits, 14)
         return head + luhn.calc_check_digit(head)
     return made.run(rnd, string.digits, rnd.randint(10, 19))
@@ -119,7 +130,7 @@ ROUNDS = 40
 
 def lookalikes(seed: int = 21) -> Iterator[tuple[str, str]]:
     """(kind, sentence), the same for the same seed."""
-    rnd = random.Random(seed)  # noqa: S311
+    rnd = random.Random(seed)
     yield from ((name, text) for name, texts in BY_HAND.items() for text in texts)
     for name, make in RULES.items():
         for template in PHRASES[name] * ROUNDS:

@@ -82,12 +82,17 @@ def _timed(detector: SecretDetector, text: str, report: Report) -> str:
 def main(seed: int) -> None:
     detector = SecretDetector()
     detector.find("warm 温")
-    for title, report in (("secrets masked", recall(detector, seed)), ("lookalikes left alone", precision(detector, seed))):
+    for title, report in (
+        ("secrets masked", recall(detector, seed)),
+        ("lookalikes left alone", precision(detector, seed)),
+    ):
         print(f"{title}, seed {seed}")
         for name, count in sorted(report.seen.items()):
             print(f"  {name:18} {count - report.wrong[name]:5} of {count}")
         costs_ms = [1000 * cost for cost in report.costs_s]
-        print(f"  all {report.share_right:.4f}; {statistics.median(costs_ms):.3f} ms in the median, {max(costs_ms):.3f} at worst")
+        print(
+            f"  all {report.share_right:.4f}; {statistics.median(costs_ms):.3f} ms in the median, {max(costs_ms):.3f} at worst"
+        )
         print(*(f"  ! {example}" for example in report.examples), sep="\n")
 
 

@@ -60,7 +60,15 @@ def with_invisible(number: str) -> str:
 
 FOURS = (4, 4, 4, 4, 4, 4, 4)
 CARD_WAYS = (plain, grouped(FOURS, " "), grouped(FOURS, "-"), wide, grouped(FOURS, "\n"), grouped(FOURS, "\u00a0"), grouped(FOURS, "."), with_invisible, grouped(FOURS, " - "), grouped((1,) * 20, " "))  # fmt: skip
-IBAN_WAYS = (plain, grouped(FOURS, " "), str.lower, grouped(FOURS, "-"), wide, grouped(FOURS, "\u00a0"), with_invisible)
+IBAN_WAYS = (
+    plain,
+    grouped(FOURS, " "),
+    str.lower,
+    grouped(FOURS, "-"),
+    wide,
+    grouped(FOURS, "\u00a0"),
+    with_invisible,
+)
 CN_WAYS = (plain, grouped((6, 8), " "), wide, str.lower, grouped((6, 8), "-"), grouped((6, 4, 4), " "), with_invisible, grouped((6, 8), "\n"))  # fmt: skip
 SSN_WAYS = (plain, lambda n: n.replace("-", " "), wide, with_invisible, lambda n: n.replace("-", "\u2013"))
 NINO_WAYS = (plain, grouped((2, 2, 2, 2), " "), str.lower, wide, grouped((2, 2, 2, 2), "-"), with_invisible)
@@ -199,5 +207,5 @@ def _addresses() -> Iterator[Sample]:
 
 def samples(seed: int = 20) -> list[Sample]:
     """The whole set; the same for the same seed."""
-    rnd = random.Random(seed)  # noqa: S311  # made-up values, and the same ones each time
+    rnd = random.Random(seed)  # made-up values, and the same ones each time
     return [*_numbers(rnd), *_keys(rnd), *_connections(rnd), *_words(), *_addresses()]

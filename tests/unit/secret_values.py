@@ -113,7 +113,9 @@ KEYS: dict[str, Make] = {
     "bitbucket": lambda r: "ATBB" + run(r, ALNUM, 32),
     "slack": lambda r: f"xoxb-{run(r, DIGITS, 12)}-{run(r, DIGITS, 13)}-{run(r, ALNUM, 24)}",
     "slack user": lambda r: f"xoxp-{run(r, DIGITS, 11)}-{run(r, DIGITS, 11)}-{run(r, HEX, 32)}",
-    "slack hook": lambda r: f"https://hooks.slack.com/services/T{run(r, CAPITALS, 8)}/B{run(r, CAPITALS, 8)}/{run(r, ALNUM, 24)}",
+    "slack hook": lambda r: (
+        f"https://hooks.slack.com/services/T{run(r, CAPITALS, 8)}/B{run(r, CAPITALS, 8)}/{run(r, ALNUM, 24)}"
+    ),
     "telegram": lambda r: f"{run(r, '123456789', 9)}:AA{run(r, URL, 33)}",
     "discord": lambda r: f"M{run(r, ALNUM, 23)}.{run(r, ALNUM, 6)}.{run(r, URL, 27)}",
     "wechat hook": lambda r: "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=" + run(r, HEX, 32),
@@ -147,16 +149,23 @@ def jwt(rnd: random.Random) -> str:
 
 
 def private_key(rnd: random.Random) -> str:
-    name = rnd.choice(["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY"])
+    name = rnd.choice(
+        ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY"]
+    )
     lines = [run(rnd, ALNUM + "+/", 64) for _ in range(4)] + [run(rnd, ALNUM, 20) + "=="]
     return f"-----BEGIN {name}-----\n" + "\n".join(lines) + f"\n-----END {name}-----"
 
 
 def connection(rnd: random.Random) -> tuple[str, str]:
     """An address with a password in it, and the password."""
-    scheme = rnd.choice(["postgres", "postgresql+asyncpg", "mysql", "mongodb+srv", "redis", "amqp", "https", "ftp"])
+    scheme = rnd.choice(
+        ["postgres", "postgresql+asyncpg", "mysql", "mongodb+srv", "redis", "amqp", "https", "ftp"]
+    )
     word = run(rnd, ALNUM + "!$%*-_.", 12)
-    return f"{scheme}://{rnd.choice(['app', 'root', 'bob', 'svc_user'])}:{word}@db{rnd.randint(1, 9)}.example.com:5432/main", word
+    return (
+        f"{scheme}://{rnd.choice(['app', 'root', 'bob', 'svc_user'])}:{word}@db{rnd.randint(1, 9)}.example.com:5432/main",
+        word,
+    )
 
 
 def password(rnd: random.Random) -> str:

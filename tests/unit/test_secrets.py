@@ -50,13 +50,46 @@ def test_spec_4_1_3_what_only_looks_like_a_secret_stays(seed: int) -> None:
 def test_the_sets_are_large_enough() -> None:
     kinds = Counter((sample.name.partition(" ")[0], sample.language) for sample in samples())
     assert all(count >= 10 for count in kinds.values())
-    assert {name for name, _ in kinds} == {"id", "card", "iban", "key", "jwt", "private", "connection", "password", "code", "address"}
+    assert {name for name, _ in kinds} == {
+        "id",
+        "card",
+        "iban",
+        "key",
+        "jwt",
+        "private",
+        "connection",
+        "password",
+        "code",
+        "address",
+    }
     assert len(list(lookalikes())) * 1.2 >= len(samples())
 
 
 PIECES = st.one_of(
     st.sampled_from(sorted({label for shape in load_shapes() for label in shape.labels})),
-    st.sampled_from([" is ", "是", "：", " ", "\n", "，", "为", "[card]", "[", "]", "号", "路", "街1号", " Street", "12 ", "“", "@", "://", "\u200b"]),
+    st.sampled_from(
+        [
+            " is ",
+            "是",
+            "：",
+            " ",
+            "\n",
+            "，",
+            "为",
+            "[card]",
+            "[",
+            "]",
+            "号",
+            "路",
+            "街1号",
+            " Street",
+            "12 ",
+            "“",
+            "@",
+            "://",
+            "\u200b",
+        ]
+    ),
     st.sampled_from(samples()).map(lambda sample: sample.secret),
     st.sampled_from(samples()).map(lambda sample: sample.text),
     st.sampled_from(list(lookalikes())).map(lambda pair: pair[1]),
@@ -86,10 +119,16 @@ def test_findings_lie_in_the_text_in_order_and_apart_and_are_the_same_each_time(
         kept.append(text[at : item.start])
         at = item.end
     kept.append(text[at:])
-    assert TOKEN.sub("", "".join(kept)) == TOKEN.sub("", masked(text))  # what is not found stays as it is, byte for byte
+    assert TOKEN.sub("", "".join(kept)) == TOKEN.sub(
+        "", masked(text)
+    )  # what is not found stays as it is, byte for byte
 
 
-@given(st.text(st.characters(exclude_categories=["Nd", "No", "Nl", "Lo", "Cs"], max_codepoint=0x2FFF), max_size=60))
+@given(
+    st.text(
+        st.characters(exclude_categories=["Nd", "No", "Nl", "Lo", "Cs"], max_codepoint=0x2FFF), max_size=60
+    )
+)
 def test_a_text_without_digits_or_labels_is_left_as_it_is(text: str) -> None:
     if not DETECTOR.find(text):
         assert masked(text) == text

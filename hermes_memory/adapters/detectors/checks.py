@@ -25,7 +25,12 @@ _HK_WEIGHTS = (9, 8, 7, 6, 5, 4, 3, 2, 1)
 _TW_WEIGHTS = (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1)
 _TW_LETTERS = "ABCDEFGHJKLMNPQRSTUVXYWZIO"
 _SG_WEIGHTS = (2, 7, 6, 5, 4, 3, 2)
-_SG_LETTERS = {"S": (0, "JZIHGFEDCBA"), "T": (4, "JZIHGFEDCBA"), "F": (0, "XWUTRQPNMLK"), "G": (4, "XWUTRQPNMLK")}
+_SG_LETTERS = {
+    "S": (0, "JZIHGFEDCBA"),
+    "T": (4, "JZIHGFEDCBA"),
+    "F": (0, "XWUTRQPNMLK"),
+    "G": (4, "XWUTRQPNMLK"),
+}
 
 
 def compact(text: str) -> str:
@@ -49,7 +54,7 @@ def varied(text: str) -> bool:
 
 def document(text: str) -> bool:
     """Has as many digits as the number of a document."""
-    return 5 <= sum(char.isdigit() for char in text) <= 18  # noqa: PLR2004  # no country's is shorter or longer
+    return 5 <= sum(char.isdigit() for char in text) <= 18  # no country's is shorter or longer
 
 
 def cn_id(text: str) -> bool:
@@ -81,7 +86,10 @@ def sg_id(text: str) -> bool:
     """Singapore: a letter for the kind and century, seven digits, a check letter."""
     number = text.upper()
     offset, letters = _SG_LETTERS[number[0]]
-    return letters[(offset + sum(int(d) * w for d, w in zip(number[1:8], _SG_WEIGHTS, strict=True))) % 11] == number[8]
+    return (
+        letters[(offset + sum(int(d) * w for d, w in zip(number[1:8], _SG_WEIGHTS, strict=True))) % 11]
+        == number[8]
+    )
 
 
 def iban_length(text: str) -> int:

@@ -62,7 +62,9 @@ class _Taken:
     def take(self, span: Span) -> bool:
         """Take ``span`` if it is free."""
         at = bisect_left(self._spans, span)
-        if (at < len(self._spans) and self._spans[at][0] < span[1]) or (at and self._spans[at - 1][1] > span[0]):
+        if (at < len(self._spans) and self._spans[at][0] < span[1]) or (
+            at and self._spans[at - 1][1] > span[0]
+        ):
             return False
         self._spans.insert(at, span)
         return True

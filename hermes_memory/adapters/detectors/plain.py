@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
-_MOST_CACHED = 50_000  # far more than any language writes with; a text of every character there is stays harmless
+_MOST_CACHED = (
+    50_000  # far more than any language writes with; a text of every character there is stays harmless
+)
 
 
 class _Narrow(dict[int, str]):

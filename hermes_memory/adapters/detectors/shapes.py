@@ -57,13 +57,18 @@ def load_shapes(source: Path | Traversable | None = None) -> tuple[Shape, ...]:
         rows, parts, brands = data["shape"], dict(data.get("part", {})), data.get("card", {})
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as problem:
         raise InvalidConfig(place.name, str(problem)) from problem
-    parts |= {"token": TOKEN, "char": f"(?:(?!{TOKEN})[!-~])"}  # a mask; a character of a word and not of a mask
+    parts |= {
+        "token": TOKEN,
+        "char": f"(?:(?!{TOKEN})[!-~])",
+    }  # a mask; a character of a word and not of a mask
     card = card_check({name: _brand(name, row) for name, row in brands.items()})
 
     def checks(name: str) -> Check | None:
         return card if name == "card" else CHECKS.get(name) or library_check(name)
 
-    return tuple(_Row(f"privacy.shape.{number}", row, parts, checks).shape() for number, row in enumerate(rows))
+    return tuple(
+        _Row(f"privacy.shape.{number}", row, parts, checks).shape() for number, row in enumerate(rows)
+    )
 
 
 def _brand(name: str, row: Mapping[str, Any]) -> tuple[re.Pattern[str], frozenset[int]]:
@@ -114,7 +119,9 @@ class _Row:
         if (name := self.row.get("check")) is None:
             return None
         if (check := self.checks(str(name))) is None:
-            raise self._wrong("check", f"must be card, one of {', '.join(sorted(CHECKS))}, or a module of stdnum")
+            raise self._wrong(
+                "check", f"must be card, one of {', '.join(sorted(CHECKS))}, or a module of stdnum"
+            )
         return check
 
     def _unless(self) -> re.Pattern[str] | None:
