@@ -125,7 +125,7 @@ def _hash(rnd: random.Random) -> str:
 
 RULES: dict[str, made.Make] = {"wrong checksum": _spoiled, "order": _order, "phone": _phone, "date": _day, "hash": _hash, "amount": _amount}  # fmt: skip
 
-ROUNDS = 40
+ROUNDS = 60
 
 
 def lookalikes(seed: int = 21) -> Iterator[tuple[str, str]]:

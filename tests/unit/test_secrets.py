@@ -20,7 +20,7 @@ from tests.unit.secret_lookalikes import BY_HAND, lookalikes
 from tests.unit.secret_report import TOKEN, precision, recall
 from tests.unit.secret_samples import samples
 
-DETECTOR = SecretDetector()
+DETECTOR, AGAIN = SecretDetector(), SecretDetector()
 SEEDS = (20, 21)
 SHARE_RIGHT = 0.99
 SLOWEST_S = 0.1  # for LONG characters of one kind; it takes a tenth to a half of that on an idle core
@@ -62,7 +62,7 @@ def test_the_sets_are_large_enough() -> None:
         "code",
         "address",
     }
-    assert len(list(lookalikes())) * 1.2 >= len(samples())
+    assert len(list(lookalikes())) >= len(samples())
 
 
 PIECES = st.one_of(
@@ -109,7 +109,7 @@ def test_masking_again_changes_nothing(text: str) -> None:
 @given(TEXTS)
 def test_findings_lie_in_the_text_in_order_and_apart_and_are_the_same_each_time(text: str) -> None:
     found = DETECTOR.find(text)
-    assert found == SecretDetector().find(text)
+    assert found == AGAIN.find(text)
     at = 0
     for item in found:
         assert at <= item.start < item.end <= len(text)
