@@ -101,7 +101,9 @@ def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory
         changes = _new_content(memory, command.content, desk, message_id)
     if command.scope is not None:
         changes["scope"] = _scope(command.scope)
-    for name in ("scene", "valid_from", "valid_to"):
+    if command.scene is not None:
+        changes["scene"] = desk.policy.mask(command.scene)
+    for name in ("valid_from", "valid_to"):
         if (value := getattr(command, name)) is not None:
             changes[name] = value
     if not changes:
@@ -177,7 +179,7 @@ def request_unfreeze(state: UserState, command: RequestUnfreeze, desk: Desk) -> 
     challenge_id = "chl_" + digest(desk.operation_id)
     challenge = {
         "memory_id": memory.id, "code_hash": digest(code), "tries": 0, "expires_at": expires_at.timestamp(),
-        "reason": command.reason, "source_session_id": command.source_session_id,
+        "reason": desk.policy.mask(command.reason), "source_session_id": command.source_session_id,
     }  # fmt: skip
     alive = {k: v for k, v in state.settings.challenges.items() if _alive(v, desk)}
     draft.change_settings(challenges={**alive, challenge_id: challenge})
@@ -242,7 +244,9 @@ def freeze_memory(state: UserState, command: FreezeMemory, desk: Desk) -> Decisi
     after = freeze(draft.board, memory, LockEvent.FREEZE_BY_HAND, Reason.BY_HAND, desk.policy.rules, None)
     if after.lock is not Lock.FROZEN:
         return draft.decide(None, CoreFull())
-    return draft.decide(memory_record(draft.board.put(after.with_(freeze_reason=command.reason))))
+    return draft.decide(
+        memory_record(draft.board.put(after.with_(freeze_reason=desk.policy.mask(command.reason))))
+    )
 
 
 def delete(state: UserState, command: Delete, desk: Desk) -> Decision:

@@ -55,6 +55,8 @@ def ingest(state: UserState, command: Ingest, desk: Desk) -> Decision:
     if command.session_id not in state.sessions:
         inspect_conflicts(draft)
     session = draft.session(command.session_id)
+    if command.scene is not None:  # a caller's word, but it may be a user's
+        command = replace(command, scene=desk.policy.mask(command.scene))
     for entry in fresh:
         turn = _turn(entry, command, session, desk, job_id)
         draft.turns.append(turn)

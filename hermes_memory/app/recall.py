@@ -45,7 +45,7 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         vector=wanted.vector,
         words=wanted.words,
         session_id=wanted.session_id,
-        scene=wanted.scene,
+        scene=policy.mask(wanted.scene) if wanted.scene is not None else None,  # as it was stored
         as_of=wanted.as_of or now,
         top_k=wanted.top_k or policy.rules.recall.top_k,
     )

@@ -126,6 +126,31 @@ CODE = (
     ["the verification code is {}", "Your one-time code: {}", "{} is your verification code", "OTP {}", "my 2FA code is '{}'", "login code\n{}", "{} is your Google verification code", "they sent a security code, {}", "Use {} as your one-time password.", "VERIFICATION CODE {}", "the code for signing in, otp: {}"],
 )  # fmt: skip
 
+TALK_PASSWORD = (  # no word stands right in front of it
+    ["跟你说下 公司VPN密码{} 别忘了", "老师，我的账号密码分别是lilei和{}", "密码还是老的那个{}", "账号：bob，密码：{}", "密码改过了，现在是{}", "我的淘宝密码是 {} ，京东的也是", "邮箱bob@example.com 密码{}", "密码（区分大小写）是{}", "WIFI密码就写在墙上：{}", "密碼已經改為{}", "密码，{}，记一下"],
+    ["pls remember my netflix password, it's {}", "the password I use everywhere is {}", "my bank password, {}, is old", "can you remember my password? {}", "credentials: admin / {}", "Set the password to {}, please", "the pass is {}", "my pw is {}", "Passwort ist {}", "contraseña: {}", "export DB_PASSWORD={}", '{"password": "{}"}'],
+)  # fmt: skip
+PIN = (
+    ["取款密码是{}", "银行卡密码{}", "门锁密码{}", "解锁密码 {}", "保险箱密码：{}", "我银行卡的密码是{}", "手机解锁密码是{}", "手机密码{}", "我的pin码是{}", "開機密碼：{}"],
+    ["my pin is {}", "PIN: {}", "the pin for my card is {}", "my card pin is {}", "pin={}", "door code is {}", "the alarm code is {}", "my locker pin's {}", "PIN number {}", "my passcode is {}"],
+)  # fmt: skip
+TALK_CODE = (
+    ["您的验证码为：{}。请勿告知他人", "验证码我收到了，是{}", "短信上写的是{}，是验证码", "授权码{}", "登录码 {}", "安全码是 {}", "帮我填验证码{}", "二次验证码是{}", "动态密码为{}", "银行发来的验证码是{}"],
+    ["Your code is {}", "code: {}", "your Uber code is {}. Never share it", "Use {} to verify your account", "Use code {} to log in", "verification code - {}", "my authenticator shows {}", "2FA: {}", "one time pass {}", "it texted me a code: {}", "[Acme] {} is your login code"],
+)  # fmt: skip
+TALK_HEX = (
+    ["高德地图的key是{}", "接口密钥 {}", "apikey为{}", "我刚申请的key {}", "私钥{}", "令牌：{}", "API密钥（测试）：{}", "appsecret={}", "access token是{}", "金鑰：{}"],
+    ["here is my deepseek key {}", "OPENAI_KEY={}", "app_key: {}", "X-API-Key: {}", "weather api key: {}", "client secret is {}", "curl -H 'Authorization: Bearer {}' https://a.b", '{"client_secret": "{}"}', "the api key for maps is {}", "encryption key = {}"],
+)  # fmt: skip
+TALK_CARD = (
+    ["卡：{}；有效期：12/29", "工行的卡 {} 开户行苏州", "卡号为{}的那张", "招行信用卡{}刚注销", "记一下：{}", "卡{}余额不足", "付款用💳{}", "2024 {}", "姓名李雷，卡号{}，电话13812345678", "number={}&exp=1228"],
+    ["so yeah {} exp 09/27 thats it", "Card:{},Name:Bob", "card on file {} please update", "cc: {}", "i got a new card {}", "pay with 💳{}", "2024 {}", "visa {} exp 03/29", "number={}&exp=1228", "Bob/{}/12-28"],
+)  # fmt: skip
+TALK_CN = (
+    ["身份证号码{}手机13812345678", "姓名：李雷\n身份证号：{}\n电话：13800138000", "孩子的身份证号：{}", "{}（身份证）", "乘客1 王芳 {}", "sfz {}", "证件类型：身份证 证件号码：{}", "我妈的身份证{}", "身分證字號{}", "老婆身份证{}，帮买票"],
+    ["id={}&name=lilei", "ID:{}", "passenger Wang Fang {}", "her ID card is {}", "sfz {}", "Li Lei {} 13812345678", "copy of {} attached", "id #{}", "ID {} expires in 2030", "[{}]"],
+)  # fmt: skip
+
 NUMBERS: dict[str, tuple[made.Make, tuple[Write, ...], tuple[list[str], list[str]]]] = {
     "id cn": (made.cn_id, CN_WAYS, CN_ID),
     "id us": (made.us_ssn, SSN_WAYS, US_SSN),
@@ -137,6 +162,12 @@ NUMBERS: dict[str, tuple[made.Make, tuple[Write, ...], tuple[list[str], list[str
     "jwt": (made.jwt, ONE_WAY, KEY),
     "private key": (made.private_key, ONE_WAY, KEY),
     "password": (made.password, ONE_WAY, PASSWORD),
+    "password in talk": (lambda rnd: made.run(rnd, made.ALNUM, 10), ONE_WAY, TALK_PASSWORD),
+    "password pin": (lambda rnd: str(rnd.randint(1000, 9999)), ONE_WAY, PIN),
+    "key in talk": (lambda rnd: made.run(rnd, made.HEX, 32), ONE_WAY, TALK_HEX),
+    "card in talk": (made.card, (plain, grouped(FOURS, " "), plain), TALK_CARD),
+    "id cn in talk": (made.cn_id, (plain, grouped((6, 8), " ")), TALK_CN),
+    "code in talk": (made.code, ONE_WAY, TALK_CODE),
     "code": (made.code, (plain, plain, grouped((3,), " "), plain, wide), CODE),
 }
 
@@ -149,7 +180,8 @@ ADDRESSES_ZH = [
     ("广州市天河区体育西路103号维多利广场A座2801室", "体育西路103号维多利广场A座2801室", "广州市天河区"), ("收货地址是阳光小区5栋2单元301", "阳光小区5栋2单元301", ""),
     ("我们搬到了成都武侯区天府二街８８号", "天府二街88号", "成都武侯区"), ("南京市鼓楼区北京西路2号3栋，电话另发", "北京西路2号3栋", "南京市鼓楼区"),
     ("住深圳市南山区科技园科苑路15号", "科技园科苑路15号", "深圳市南山区"), ("我家是“幸福里3栋2单元501室”，在苏州", "幸福里3栋2单元501室", "苏州"),
-    ("公司在武汉市洪山区珞喻路1037号，我常去", "珞喻路1037号", "武汉市洪山区"),
+    ("公司在武汉市洪山区珞喻路1037号，我常去", "珞喻路1037号", "武汉市洪山区"), ("家在西安市雁塔区小寨东路126号", "小寨东路126号", "西安市雁塔区"),
+    ("台中市西屯區臺灣大道三段99號", "臺灣大道三段99號", "台中市西屯區"), ("搬到上海静安区南京西路1788号了", "南京西路1788号", "上海静安区"), ("寄到：江苏省苏州市姑苏区平江路88号院2栋", "平江路88号院2栋", "江苏省苏州市姑苏区"),
 ]  # fmt: skip
 ADDRESSES_EN = [
     ("I live at 221B Baker Street, London NW1 6XE", "221B Baker Street NW1 6XE", "London"), ("I live at 742 Evergreen Terrace, Springfield", "742 Evergreen Terrace", "Springfield"),
@@ -158,6 +190,8 @@ ADDRESSES_EN = [
     ("MY ADDRESS IS 9 KING STREET, LEEDS", "9 KING STREET", "LEEDS"), ("We moved to 350 5th Avenue, New York last May", "350 5th Avenue", "New York"),
     ("Send the parcel to 10 Downing Street in London please", "10 Downing Street", "London"), ("my home is at “77 Massachusetts Ave, Cambridge”", "77 Massachusetts Ave", "Cambridge"),
     ("Hauptstraße 5, Berlin, that's where I live", "Hauptstraße 5", "Berlin"), ("I stay at 12 rue de Rivoli, Paris", "12 rue de Rivoli", "Paris"), ("P.O. Box 1234, Denver", "P.O. Box 1234", "Denver"),
+    ("Our flat: 23 Sunset Blvd Apt 9, Los Angeles", "23 Sunset Blvd Apt 9", "Los Angeles"), ("send it to my mum: 3 The Avenue, Bath BA1 5AB", "3 The Avenue BA1 5AB", "Bath"),
+    ("we live at number 10, Acacia Avenue, Leeds", "10, Acacia Avenue", "Leeds"), ("wohne in der Goethestraße 7a in München", "Goethestraße 7a", "München"),
 ]  # fmt: skip
 
 BEHIND = {"aws secret": " = ", "azure": "=", "slack hook": "/services/", "wechat hook": "key=", "labelled hex": ": ", "labelled token": "="}  # fmt: skip

@@ -1,6 +1,7 @@
 """SPEC §4.1.3: secrets and strong identifiers are found before anything is stored."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,16 @@ FOUND = [
     ("NI: AB123456C ok", "NI: [id] ok"),
     ("Steuer-ID 36574261809", "Steuer-ID [id]"),
     ("passport no. X1234567", "passport no. [id]"),
+    ("HKID A123456(3)", "HKID [id]"),
+    ("S1234567D", "[id]"),
+    ("390.533.447-05", "[id]"),
+    ("880320-0016", "[id]"),
+    ("RCCMNL83S18D969H", "[id]"),
+    ("NIE X2482300W", "NIE [id]"),
+    ("295109912611193", "[id]"),
+    ("2341 2341 2346", "[id]"),
+    ("36 574 261 809", "[id]"),
+    ("MORGA657054SM9IJ", "[id]"),
     # cards
     ("卡号5500005555555559", "卡号[card]"),
     ("5500 0055 5555 5559", "[card]"),
@@ -52,8 +63,16 @@ FOUND = [
     ("密码是小熊饼干", "密码是[password]"),
     ("my password is swordfish", "my password is [password]"),
     ("pwd: hunter2-x", "pwd: [password]"),
-    ("The password for the router is 'open sesame'", "The password for the router is [password]"),
+    ("The password for the router is 'open sesame'", "The password for the router is '[password]'"),
     ("my PIN is 4821", "my PIN is [password]"),
+    ("username/password: bob/Kx81mQz7p", "username/password: [password]"),
+    ("Server=db;Password=Kx81mQz7p;Encrypt=true", "Server=db;Password=[password]"),
+    ("root:Kx81mQz7p@server", "root:[password]@server"),
+    ("my password is swordfish. I live in Oslo.", "my password is [password]. I live in Oslo."),
+    ("the passphrase is correct horse battery staple", "the passphrase is [password]"),
+    # codes
+    ("G-482910 is your Google verification code", "[code] is your Google verification code"),
+    ("4111 1111 1111 1111 12/28 123", "[card] 12/28 123"),
     # addresses: city and district stay
     ("我住在杭州市西湖区文三路478号", "我住在杭州市西湖区[address]"),
     ("北京市海淀区中关村大街27号院3号楼1202室", "北京市海淀区[address]"),
@@ -88,6 +107,8 @@ def test_wide_digits_and_invisible_characters_are_no_way_around(text: str, wante
 
 
 HARMLESS = [
+    "HKID A123456(4)", "S1234567A", "390.533.447-06", "880320-0017", "RCCMNL83S18D969A", "X2482300A", "295109912611194",
+    "2341 2341 2347", "A123456788", "XX00 1234 5678 9012 3456", "GB82 WEST", "9876 1234",
     "电话 13812345678", "call +1 415 555 2671", "订单号 1234567890123", "我身高178厘米，体重70公斤", "密码是什么", "我忘记密码了",
     "my password is wrong", "the password is not working", "地铁3号线", "我在中山路上班", "我养了2只猫", "今年是2026年3月2日",
     "I have 3 cats and live on Elm Street", "I ran 10 miles on the road", "version 1.2.3.4", "see https://example.com/a/b?c=1",
@@ -114,14 +135,38 @@ def test_what_is_masked_already_stays_as_it_is() -> None:
     assert masked(text) == text
 
 
-def test_shapes_are_validated(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    for row in (
-        'kind = "id"', 'kind = "x"\nregex = "a"', 'kind = "id"\nregex = "("', 'kind = "id"\nregex = "a"\nextra = 1',
-        'kind = "id"\nregex = "a"\ncheck = "none"',
-    ):  # fmt: skip
-        file = tmp_path / "privacy.toml"
-        file.write_text(f"[[shape]]\n{row}\n", encoding="utf-8")
-        with pytest.raises(InvalidConfig):
-            load_shapes(file)
+GOOD = 'kind = "id"\nlabels = ["no"]\nlink = ":"\nvalue = "@run@"\nunless = ["x", "号"]\nbefore = "a"\nnot_after = "b"\ncheck = "card"'
+PARTS = '[part]\nrun = "[0-9]{4,20}"\n[card]\nvisa = { first = "4", lengths = [16] }\n'
+
+
+def shapes_of(tmp_path: Path, text: str) -> object:
+    file = tmp_path / "privacy.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_shapes(file)
+
+
+def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
+    assert len(shapes_of(tmp_path, f"{PARTS}[[shape]]\n{GOOD}")) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('kind = "id"', 'kind = "x"'), ('kind = "id"', ""), ('value = "@run@"', ""), ('value = "@run@"', 'value = "@lost@"'),
+        ('value = "@run@"', 'value = "("'), ('value = "@run@"', "value = 1"), ('value = "@run@"', 'value = "1"\nregex = "2"'),
+        ('labels = ["no"]', 'labels = "no"'), ('labels = ["no"]', "labels = [1]"), ('labels = ["no"]', 'labels = ["no"]\nextra = 1'),
+        ('unless = ["x", "号"]', 'unless = ["("]'), ('check = "card"', 'check = "none"'), ('check = "card"', 'check = "stdnum.nowhere"'),
+        ('check = "card"', 'check = "stdnum.exceptions"'), ('first = "4"', 'first = "("'), ("lengths = [16]", 'sizes = "many"'), ("[[shape]]", "[["),
+        ("[[shape]]", "[shape_]"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    text = f"{PARTS}[[shape]]\n{GOOD}"
+    assert old in text
+    with pytest.raises(InvalidConfig):
+        shapes_of(tmp_path, text.replace(old, new, 1))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig):
         load_shapes(tmp_path / "absent.toml")

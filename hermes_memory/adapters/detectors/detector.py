@@ -112,7 +112,7 @@ def _label_end(label: str, low: str, at: int) -> int:
     end = at + len(label)
     if not label[-1].isascii():
         return end
-    if len(label) <= _SHORT and at and "a" <= low[at - 1] <= "z":
+    if len(label) <= _SHORT and at and low[at - 1].isascii() and low[at - 1].isalnum():
         return 0
     end += low.startswith("s", end)
     return 0 if "a" <= low[end : end + 1] <= "z" else end
