@@ -65,8 +65,7 @@ class Anchors:
         for patterns in self._of(sentence):
             for kind in wanted:
                 for found in patterns[kind].finditer(sentence):
-                    if found.end() > found.start():
-                        yield Anchor(kind, *found.span())
+                    yield Anchor(kind, *found.span())
 
     def cores(self, sentence: str, clause_chars: int, *, assistant: bool = False) -> list[Stretch]:
         """What must stay when a sentence shrinks: things as they stand, words with at most ``clause_chars`` around.

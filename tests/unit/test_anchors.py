@@ -98,6 +98,7 @@ def test_a_text_of_no_language_is_read_for_numbers() -> None:
         ("[number]\nzh = ['a']\nen = ['b']\n", "must hold the tables"),
         (SHIPPED + "\n[more]\nzh = ['a']\nen = ['b']\n", "must hold the tables"),
         (SHIPPED.replace("[vow]", "[vow]\nfr = ['a']"), "must hold zh and en"),
+        (SHIPPED.replace("[number]\nzh = [", "[number]\nzh = [ 'a*',"), "must not match nothing"),
         (SHIPPED.replace("[vow]", "[vow]\nx = [").replace("x = [\n", "zh = 3\n", 1), "anchors.toml"),
     ],
 )
