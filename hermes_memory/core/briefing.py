@@ -44,14 +44,15 @@ class Briefing:
 class Material:
     """What may go into the block, in the order of the sections; ``disputed`` have a live rival.
 
-    ``conversation`` are the lines of the open conversation's summary, those to be shown first in front.
+    ``conversation`` are pieces of the open conversation's summary with the number of their line; what is to be shown
+    first comes first.
     """
 
     always: Sequence[Memory] = ()
     longterm: Sequence[Memory] = ()
     recent: Sequence[Memory] = ()
     transient: Sequence[Memory] = ()
-    conversation: Sequence[Sequence[Piece]] = ()
+    conversation: Sequence[tuple[int, Piece]] = ()
     disputed: frozenset[str] = frozenset()
 
 
@@ -89,8 +90,8 @@ def compose(material: Material, budget_chars: int, rules: BriefingRules, dimensi
     everything = [*material.always, *material.longterm, *material.recent, *material.transient]
     if not everything and not material.conversation:
         return Briefing(text="", over_budget=False, memory_ids=())
-    told = [piece.text for line in material.conversation for piece in line]
-    language = main_language([*(memory.content for memory in everything), *told])
+    texts = [memory.content for memory in everything] or [piece.text for _, piece in material.conversation]
+    language = main_language(texts)
     words = _WORDS[language]
     head, foot = f'{BLOCK_OPEN} note="{words["head"]}">', BLOCK_CLOSE
     page = _Page(room=budget_chars - len(head) - len(foot) - 1)
@@ -163,23 +164,29 @@ def _known(memories: Sequence[Memory], material: Material, language: str, dimens
 
 
 def _told_lines(material: Material, page: _Page, language: str, room: int) -> list[_Line]:
-    """The summary's lines, each as far as it fits and without what the block says already."""
-    words, lines = _WORDS[language], list[_Line]()
+    """What fits of the summary and is not said in the block already, in lines from the oldest to the newest."""
+    if not material.conversation:
+        return []
+    words = _WORDS[language]
     lead = f"- {words['before']}{words['colon']}"
-    said = [*page.lines, *_quotes(material, page)] if material.conversation else []
-    for pieces in material.conversation:
-        line = ""
-        for piece in pieces:
-            who = words["assistant"] if piece.role is Role.ASSISTANT else ""
-            text = f"{line or lead}{words['next'] if line else ''}{who}{words['open']}{_safe(piece.text)}{words['close']}"
-            bare = _safe(piece.text).rstrip(_CLOSING)
-            if len(text) < room and not any(bare in other for other in said):
-                line = text
-                said.append(text)
-        if line:
-            lines.append(_Line(line, ()))
-            room -= len(line) + 1
-    return lines
+    said = [*page.lines, *_quotes(material, page)]
+    chosen: dict[int, list[tuple[int, int, str]]] = {}
+    for number, piece in material.conversation:
+        size = len(words["next"]) if number in chosen else len(lead) + 1
+        if size + len(piece.text) > room:
+            continue
+        told = _safe(piece.text)
+        who = words["assistant"] if piece.role is Role.ASSISTANT else ""
+        text = f"{who}{words['open']}{told}{words['close']}"
+        size += len(text)
+        if size <= room and not any(told.rstrip(_CLOSING) in other for other in said):
+            chosen.setdefault(number, []).append((piece.turn, piece.start, text))
+            said.append(text)
+            room -= size
+    return [
+        _Line(lead + words["next"].join(text for _, _, text in sorted(chosen[number])), ())
+        for number in sorted(chosen)
+    ]
 
 
 def _quotes(material: Material, page: _Page) -> list[str]:
