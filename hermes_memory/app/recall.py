@@ -14,6 +14,7 @@ from hermes_memory.app.ingest import idle_before
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
+from hermes_memory.core.episodes import SAID
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
@@ -104,13 +105,16 @@ def _disputed(rivals: Iterable[Memory]) -> Iterator[str]:
 
 
 def _said_here(state: UserState, query: Query) -> list[Memory]:
-    """What this very conversation brought, newest first: it guides the reply (SPEC §6)."""
+    """What this very conversation brought, newest first: it guides the reply (SPEC §6).
+
+    Episodes are its turns over again: of those the summary speaks.
+    """
     session = state.sessions.get(query.session_id or "")
     if session is None or session.ended:
         return []
     here = [
         m for m in state.live.values()
-        if m.status is Status.ACTIVE and in_reach(m, query)
+        if m.status is Status.ACTIVE and m.dimension != SAID and in_reach(m, query)
         and any(piece.session_id == session.id for piece in m.evidence)
     ]  # fmt: skip
     current = current_side(here, state.rivals.values(), state.live, query)

@@ -9,6 +9,7 @@ from hermes_memory.core.bounded import BLOCK_CLOSE, BLOCK_OPEN
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Category, Layer, Lock, Memory, Polarity, Role
 from hermes_memory.core.rules import BriefingRules
+from hermes_memory.core.sentences import clauses
 from hermes_memory.core.text import main_language, one_line
 from hermes_memory.core.window import Piece
 
@@ -179,7 +180,7 @@ def _told_lines(material: Material, page: _Page, language: str, room: int) -> li
         who = words["assistant"] if piece.role is Role.ASSISTANT else ""
         text = f"{who}{words['open']}{told}{words['close']}"
         size += len(text)
-        if size <= room and not any(told.rstrip(_CLOSING) in other for other in said):
+        if size <= room and not _is_said(told, said):
             chosen.setdefault(number, []).append((piece.turn, piece.start, text))
             said.append(text)
             room -= size
@@ -187,6 +188,12 @@ def _told_lines(material: Material, page: _Page, language: str, room: int) -> li
         _Line(lead + words["next"].join(text for _, _, text in sorted(chosen[number])), ())
         for number in sorted(chosen)
     ]
+
+
+def _is_said(told: str, said: Sequence[str]) -> bool:
+    """Whether every clause of ``told`` stands in what the block says, or rests on, already."""
+    parts = (told[start:end].rstrip(_CLOSING) for start, end in clauses(told))
+    return all(any(part in other for other in said) for part in parts)
 
 
 def _quotes(material: Material, page: _Page) -> list[str]:

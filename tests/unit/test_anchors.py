@@ -24,6 +24,8 @@ HELD = [
     ("我不吃香菜", {Kind.PREFERENCE: "不吃"}),
     ("有点焦虑", {Kind.MOOD: "焦虑"}),
     ("算了，还是火锅吧", {Kind.MOOD: "算了"}),
+    ("跟你开玩笑的", {Kind.MOOD: "开玩笑"}),
+    ("just kidding", {Kind.MOOD: "kidding"}),
     ("记得提醒我", {Kind.PROMISE: "记得"}),
     ("《三体》怎么样", {Kind.NAME: "《三体》"}),
     ("iPhone 15 多少钱", {Kind.NAME: "iPhone 15", Kind.NUMBER: "15"}),

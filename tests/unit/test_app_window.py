@@ -168,8 +168,9 @@ def test_spec_3_4_what_the_assistant_promised_says_who_promised() -> None:
 def test_what_the_block_says_already_is_not_said_twice() -> None:
     person = Person()
     person.tell(say("我住在苏州", object="苏州"))
-    with_summary("预算3000元", person=person)
-    assert shown(person, "我住哪") == [f"{LEAD}“预算3000元”"]
+    person.tell(say("我养猫", dimension="pet", object="猫"))
+    with_summary("预算3000元", "我养猫，我住在苏州。", "我养猫，我住在杭州。", person=person)
+    assert shown(person, "我住哪") == [f"{LEAD}“预算3000元”", f"{LEAD}“我养猫，我住在杭州。”"]
 
 
 def test_spec_7_4_an_instruction_in_a_turn_stays_data() -> None:

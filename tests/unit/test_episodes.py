@@ -186,6 +186,14 @@ def test_spec_7_6_the_same_words_again_are_one_episode_with_more_evidence() -> N
     assert len(episode.evidence) == 3
 
 
+def test_spec_7_6_recall_finds_an_episode_but_does_not_repeat_the_conversation_to_itself() -> None:
+    person = all_turns()
+    told(person, say("樱花开得早", object="樱花", importance=0.1))
+    assert "樱花" not in person.recall("?", session_id="s1")["context"]
+    there = person.recall("樱花开得早", session_id="s2")
+    assert "“樱花开得早” (2026-01-01)" in there["context"]
+
+
 # beside the distiller
 
 
