@@ -99,7 +99,7 @@ def compose(material: Material, budget_chars: int, rules: BriefingRules, dimensi
     sections: tuple[tuple[float, Callable[[int], list[_Line]]], ...] = (
         (rules.share_frozen, lambda _: _always_lines(material, language, dimensions)),
         (rules.share_longterm, lambda _: _spoken_lines(material.longterm, material, language, recent=False)),
-        (rules.share_recent, lambda room: _known_lines(material, language, dimensions, room)),
+        (rules.share_recent, lambda room: _known_lines(material, page, language, dimensions, room)),
         (rules.share_transient, lambda _: _spoken_lines(material.transient, material, language, recent=True)),
         (0.0, lambda room: _told_lines(material, page, language, room)),
     )
@@ -131,18 +131,21 @@ def _always_lines(material: Material, language: str, dimensions: Dimensions) -> 
     return [_template(members, material, language, dimensions) for members in grouped.values()]
 
 
-def _known_lines(material: Material, language: str, dimensions: Dimensions, room: int) -> list[_Line]:
+def _known_lines(
+    material: Material, page: _Page, language: str, dimensions: Dimensions, room: int
+) -> list[_Line]:
     """What this conversation brought, newest first, in the user's words as far as they fit (SPEC §3.4, §7.4).
 
     Short of room the older ones stand in one line of key information, so that nothing current goes unsaid.
     """
-    full = _spoken_lines(material.recent, material, language, recent=True)
+    unsaid = [memory for memory in material.recent if memory.id not in page.ids]
+    full = _spoken_lines(unsaid, material, language, recent=True)
     sizes = [len(line.text) + 1 for line in full]
     for spoken in range(len(full), -1, -1):
-        rest = material.recent[spoken:]
-        known = _known(rest, material, language, dimensions) if rest else None
-        if sum(sizes[:spoken]) + (len(known.text) + 1 if known else 0) <= room:
-            return [*full[:spoken], *([known] if known else [])]
+        rest = unsaid[spoken:]
+        known = [_known(rest, material, language, dimensions)] if rest else []
+        if sum(sizes[:spoken]) + sum(len(line.text) + 1 for line in known) <= room:
+            return [*full[:spoken], *known]
     return full
 
 
