@@ -6,6 +6,7 @@ import tomllib
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from hermes_memory.adapters.rule_extractor.data import Regex
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, compiled
 from hermes_memory.core.anchors import Anchors, Kind
 from hermes_memory.errors import InvalidConfig
@@ -15,7 +16,7 @@ def load_anchors(source: Path | Traversable) -> Anchors:
     """Read one table for each kind, with expressions for both languages.
 
     Raises:
-        InvalidConfig: unreadable TOML, a table too many or too few, or no regular expression.
+        InvalidConfig: unreadable TOML, a table too many or too few, or no regular expression that takes characters.
     """
     try:
         tables = tomllib.loads(source.read_text(encoding="utf-8"))
@@ -27,7 +28,14 @@ def load_anchors(source: Path | Traversable) -> Anchors:
         if not isinstance(table, dict) or set(table) != set(LANGUAGES):
             raise InvalidConfig(f"{source.name}.{kind}", "must hold zh and en")
     zh, en = (
-        {kind: compiled(f"{source.name}.{kind}.{language}", tables[kind][language]) for kind in Kind}
+        {kind: _pattern(f"{source.name}.{kind}.{language}", tables[kind][language]) for kind in Kind}
         for language in LANGUAGES
     )
     return Anchors(zh, en)
+
+
+def _pattern(where: str, expressions: object) -> Regex:
+    pattern = compiled(where, expressions)
+    if pattern.match(""):
+        raise InvalidConfig(where, "must not match nothing")
+    return pattern

@@ -15,10 +15,10 @@ from hermes_memory.app.records import evidence_record, profile_record, request_o
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
 from hermes_memory.core.conflicts import opposes
+from hermes_memory.core.episodes import SAID
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
-from hermes_memory.core.text import overlap
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
 
@@ -101,7 +101,7 @@ def _budget(wanted: Recall, policy: Policy) -> int:
 
 
 def _material(
-    state: UserState, query: Query, hits: list[Ranked], always: list[Memory], told: list[tuple[Piece, ...]]
+    state: UserState, query: Query, hits: list[Ranked], always: list[Memory], told: list[tuple[int, Piece]]
 ) -> Material:
     """Sort what was found into the sections of the block; other frozen memories follow the always-on ones."""
     taken = {memory.id for memory in always}
@@ -130,33 +130,40 @@ def _disputed(rivals: Iterable[Memory]) -> Iterator[str]:
 
 
 def _said_here(state: UserState, query: Query) -> list[Memory]:
-    """What this very conversation brought, newest first: it guides the reply (SPEC §6)."""
+    """What this very conversation brought, newest first: it guides the reply (SPEC §6).
+
+    Episodes are its turns over again: of those the summary speaks.
+    """
     session = state.sessions.get(query.session_id or "")
     if session is None or session.ended:
         return []
     here = [
         m for m in state.live.values()
-        if m.status is Status.ACTIVE and in_reach(m, query)
+        if m.status is Status.ACTIVE and m.dimension != SAID and in_reach(m, query)
         and any(piece.session_id == session.id for piece in m.evidence)
     ]  # fmt: skip
     current = current_side(here, state.rivals.values(), state.live, query)
     return sorted((m for m in here if m.id in current), key=lambda m: m.stated_at, reverse=True)
 
 
-def _told_here(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> list[tuple[Piece, ...]]:
-    """The lines of the open conversation's summary: those that share words with the query first, then the newest.
+def _told_here(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> list[tuple[int, Piece]]:
+    """The open conversation's summary, with line numbers: what shares words with the query first, then the newest.
 
-    None for a conversation that has been silent for too long, though nobody has closed it yet (SPEC §4.3), nor for a
+    None of a conversation that has been silent for too long, though nobody has closed it yet (SPEC §4.3), nor for a
     question about another time.
     """
     session = state.sessions.get(wanted.session_id or "")
     if session is None or wanted.as_of is not None or session.last_at <= idle_before(now, policy.rules.life):
         return []
-    oldest = now - timedelta(hours=policy.rules.life.turns_hours)
-    newest_first = lines(since(session.summary, oldest), policy.rules.window)[::-1]
-    return sorted(
-        newest_first, key=lambda line: -overlap(wanted.query, " ".join(piece.text for piece in line))
-    )
+    summary = since(session.summary, now - timedelta(hours=policy.rules.life.turns_hours))
+    told = [(n, piece) for n, line in enumerate(lines(summary, policy.rules.window)) for piece in line]
+    asked = frozenset(wanted.words)
+
+    def worth(entry: tuple[int, Piece]) -> tuple[int, int, int]:
+        piece, text = entry[1], entry[1].text.casefold()
+        return sum(word in text for word in asked), piece.turn, piece.start
+
+    return sorted(told, key=worth, reverse=True)
 
 
 def _listed(hits: list[Ranked], always: list[Memory]) -> list[dict[str, Any]]:

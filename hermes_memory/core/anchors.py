@@ -7,11 +7,11 @@ moods and changes of mind, promises and tasks) need the clause around them. The 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hermes_memory.core.sentences import Stretch, clauses
+from hermes_memory.core.sentences import Stretch, asks, clauses
 
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN = re.compile(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]")
@@ -29,11 +29,13 @@ class Kind(StrEnum):
     MOOD = "mood"
     PROMISE = "promise"
     VOW = "vow"  # a promise or an open task in an assistant's sentence
+    SELF = "self"  # no anchor: the words by which users speak of themselves
 
 
 THINGS = (Kind.NUMBER, Kind.DATE, Kind.PLACE, Kind.NAME)
 WORDS = (Kind.PREFERENCE, Kind.ABOUT, Kind.MOOD, Kind.PROMISE)
 _OF_USER, _OF_ASSISTANT = (*WORDS, *THINGS), (Kind.VOW,)
+_STATED = {Kind.PREFERENCE, Kind.ABOUT, Kind.MOOD}  # a question about others states none of them
 
 Patterns = Mapping[Kind, re.Pattern[str]]
 
@@ -56,16 +58,16 @@ class Anchors:
 
     def marks(self, sentence: str, *, assistant: bool = False) -> bool:
         """Whether a sentence holds an anchor; of an assistant's only what it promises or leaves to do counts."""
-        kinds = _OF_ASSISTANT if assistant else _OF_USER
-        return any(patterns[kind].search(sentence) for patterns in self._of(sentence) for kind in kinds)
+        return next(self.find(sentence, _OF_ASSISTANT if assistant else _OF_USER), None) is not None
 
-    def find(self, sentence: str, kinds: Iterable[Kind] = _OF_USER) -> Iterator[Anchor]:
+    def find(self, sentence: str, kinds: Sequence[Kind] = _OF_USER) -> Iterator[Anchor]:
         """The anchors of these kinds, kind by kind."""
-        wanted = tuple(kinds)
-        for patterns in self._of(sentence):
-            for kind in wanted:
-                for found in patterns[kind].finditer(sentence):
-                    if found.end() > found.start():
+        read = self._of(sentence)
+        about_others = asks(sentence) and not any(patterns[Kind.SELF].search(sentence) for patterns in read)
+        for patterns in read:
+            for kind in kinds:
+                if not (about_others and kind in _STATED):
+                    for found in patterns[kind].finditer(sentence):
                         yield Anchor(kind, *found.span())
 
     def cores(self, sentence: str, clause_chars: int, *, assistant: bool = False) -> list[Stretch]:

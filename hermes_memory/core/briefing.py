@@ -9,6 +9,7 @@ from hermes_memory.core.bounded import BLOCK_CLOSE, BLOCK_OPEN
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Category, Layer, Lock, Memory, Polarity, Role
 from hermes_memory.core.rules import BriefingRules
+from hermes_memory.core.sentences import clauses
 from hermes_memory.core.text import main_language, one_line
 from hermes_memory.core.window import Piece
 
@@ -44,14 +45,15 @@ class Briefing:
 class Material:
     """What may go into the block, in the order of the sections; ``disputed`` have a live rival.
 
-    ``conversation`` are the lines of the open conversation's summary, those to be shown first in front.
+    ``conversation`` are pieces of the open conversation's summary with the number of their line; what is to be shown
+    first comes first.
     """
 
     always: Sequence[Memory] = ()
     longterm: Sequence[Memory] = ()
     recent: Sequence[Memory] = ()
     transient: Sequence[Memory] = ()
-    conversation: Sequence[Sequence[Piece]] = ()
+    conversation: Sequence[tuple[int, Piece]] = ()
     disputed: frozenset[str] = frozenset()
 
 
@@ -89,15 +91,15 @@ def compose(material: Material, budget_chars: int, rules: BriefingRules, dimensi
     everything = [*material.always, *material.longterm, *material.recent, *material.transient]
     if not everything and not material.conversation:
         return Briefing(text="", over_budget=False, memory_ids=())
-    told = [piece.text for line in material.conversation for piece in line]
-    language = main_language([*(memory.content for memory in everything), *told])
+    texts = [memory.content for memory in everything] or [piece.text for _, piece in material.conversation]
+    language = main_language(texts)
     words = _WORDS[language]
     head, foot = f'{BLOCK_OPEN} note="{words["head"]}">', BLOCK_CLOSE
     page = _Page(room=budget_chars - len(head) - len(foot) - 1)
     sections: tuple[tuple[float, Callable[[int], list[_Line]]], ...] = (
         (rules.share_frozen, lambda _: _always_lines(material, language, dimensions)),
         (rules.share_longterm, lambda _: _spoken_lines(material.longterm, material, language, recent=False)),
-        (rules.share_recent, lambda room: _known_lines(material, language, dimensions, room)),
+        (rules.share_recent, lambda room: _known_lines(material, page, language, dimensions, room)),
         (rules.share_transient, lambda _: _spoken_lines(material.transient, material, language, recent=True)),
         (0.0, lambda room: _told_lines(material, page, language, room)),
     )
@@ -129,18 +131,21 @@ def _always_lines(material: Material, language: str, dimensions: Dimensions) -> 
     return [_template(members, material, language, dimensions) for members in grouped.values()]
 
 
-def _known_lines(material: Material, language: str, dimensions: Dimensions, room: int) -> list[_Line]:
+def _known_lines(
+    material: Material, page: _Page, language: str, dimensions: Dimensions, room: int
+) -> list[_Line]:
     """What this conversation brought, newest first, in the user's words as far as they fit (SPEC §3.4, §7.4).
 
     Short of room the older ones stand in one line of key information, so that nothing current goes unsaid.
     """
-    full = _spoken_lines(material.recent, material, language, recent=True)
+    unsaid = [memory for memory in material.recent if memory.id not in page.ids]
+    full = _spoken_lines(unsaid, material, language, recent=True)
     sizes = [len(line.text) + 1 for line in full]
     for spoken in range(len(full), -1, -1):
-        rest = material.recent[spoken:]
-        known = _known(rest, material, language, dimensions) if rest else None
-        if sum(sizes[:spoken]) + (len(known.text) + 1 if known else 0) <= room:
-            return [*full[:spoken], *([known] if known else [])]
+        rest = unsaid[spoken:]
+        known = [_known(rest, material, language, dimensions)] if rest else []
+        if sum(sizes[:spoken]) + sum(len(line.text) + 1 for line in known) <= room:
+            return [*full[:spoken], *known]
     return full
 
 
@@ -163,23 +168,35 @@ def _known(memories: Sequence[Memory], material: Material, language: str, dimens
 
 
 def _told_lines(material: Material, page: _Page, language: str, room: int) -> list[_Line]:
-    """The summary's lines, each as far as it fits and without what the block says already."""
-    words, lines = _WORDS[language], list[_Line]()
+    """What fits of the summary and is not said in the block already, in lines from the oldest to the newest."""
+    if not material.conversation:
+        return []
+    words = _WORDS[language]
     lead = f"- {words['before']}{words['colon']}"
-    said = [*page.lines, *_quotes(material, page)] if material.conversation else []
-    for pieces in material.conversation:
-        line = ""
-        for piece in pieces:
-            who = words["assistant"] if piece.role is Role.ASSISTANT else ""
-            text = f"{line or lead}{words['next'] if line else ''}{who}{words['open']}{_safe(piece.text)}{words['close']}"
-            bare = _safe(piece.text).rstrip(_CLOSING)
-            if len(text) < room and not any(bare in other for other in said):
-                line = text
-                said.append(text)
-        if line:
-            lines.append(_Line(line, ()))
-            room -= len(line) + 1
-    return lines
+    said = [*page.lines, *_quotes(material, page)]
+    chosen: dict[int, list[tuple[int, int, str]]] = {}
+    for number, piece in material.conversation:
+        size = len(words["next"]) if number in chosen else len(lead) + 1
+        if size + len(piece.text) > room:
+            continue
+        told = _safe(piece.text)
+        who = words["assistant"] if piece.role is Role.ASSISTANT else ""
+        text = f"{who}{words['open']}{told}{words['close']}"
+        size += len(text)
+        if size <= room and not _is_said(told, said):
+            chosen.setdefault(number, []).append((piece.turn, piece.start, text))
+            said.append(text)
+            room -= size
+    return [
+        _Line(lead + words["next"].join(text for _, _, text in sorted(chosen[number])), ())
+        for number in sorted(chosen)
+    ]
+
+
+def _is_said(told: str, said: Sequence[str]) -> bool:
+    """Whether every clause of ``told`` stands in what the block says, or rests on, already."""
+    parts = (told[start:end].rstrip(_CLOSING) for start, end in clauses(told))
+    return all(any(part in other for other in said) for part in parts)
 
 
 def _quotes(material: Material, page: _Page) -> list[str]:

@@ -223,6 +223,7 @@ class WindowRules:
     summary_tokens: int
     passage_turns: int
     merged_passages: int
+    turn_chars: int
     piece_chars: int
     clause_chars: int
     cjk_tokens: float

@@ -91,13 +91,15 @@ def excerpts(turn: Turn, rules: WindowRules, anchors: Anchors) -> Iterator[Piece
     """The sentences of a turn that hold an anchor; of an assistant's turn what it promises or leaves to do.
 
     Nothing of system and tool turns, and nothing from inside a recall block that somebody pasted. A sentence of more
-    than ``rules.piece_chars`` characters gives the stretches that hold its anchors.
+    than ``rules.piece_chars`` characters gives the stretches that hold its anchors. A turn of more than
+    ``rules.turn_chars`` is pasted matter rather than talk: only its beginning is read.
     """
     if turn.role not in {Role.USER, Role.ASSISTANT}:
         return
     assistant = turn.role is Role.ASSISTANT
-    for low, high in outside_blocks(turn.content):
-        part = turn.content[low:high]
+    said = turn.content[: rules.turn_chars]
+    for low, high in outside_blocks(said):
+        part = said[low:high]
         for start, end in sentences(part):
             sentence = part[start:end]
             if not anchors.marks(sentence, assistant=assistant):
@@ -121,23 +123,20 @@ def _cut(sentence: str, assistant: bool, rules: WindowRules, anchors: Anchors) -
             yield from ((max(a, start), min(b, end)) for a, b in cores if a < end and start < b)
 
 
-def _met(parts: Iterable[Stretch], cores: Sequence[Stretch]) -> Iterator[Stretch]:
+def _met(parts: Iterable[Stretch], cores: Sequence[Stretch]) -> list[Stretch]:
     """The clauses that meet a core; clauses that share one are joined."""
-    held: Stretch | None = None
+    met: list[Stretch] = []
     at = 0
     for start, end in parts:
         while at < len(cores) and cores[at][1] <= start:
             at += 1
         if at == len(cores) or cores[at][0] >= end:
             continue
-        if held is not None and cores[at][0] < held[1]:
-            held = (held[0], end)
-            continue
-        if held is not None:
-            yield held
-        held = (start, end)
-    if held is not None:
-        yield held
+        if met and cores[at][0] < met[-1][1]:
+            met[-1] = (met[-1][0], end)
+        else:
+            met.append((start, end))
+    return met
 
 
 def _within_budget(pieces: Sequence[Piece], rules: WindowRules, anchors: Anchors) -> tuple[Piece, ...]:

@@ -370,6 +370,8 @@ class Life(RuleBasedStateMachine):
         assert memory.id not in repr((list(stored.memories.values()), stored.settings))
         quotes = {piece.quote for piece in memory.evidence}
         assert not any(quote in turn.content for turn in self.person.state.turns.values() for quote in quotes)
+        told = [p.text for s in self.person.state.sessions.values() for p in s.summary.pieces]
+        assert not any(word in text for text in told for word in (memory.object, *quotes))
 
     @rule()
     def restart(self) -> None:
@@ -492,6 +494,14 @@ class Life(RuleBasedStateMachine):
                 assert memory.object in answer["context"]
                 assert any(record["id"] == memory.id for record in answer["memories"])
         assert answer["over_budget"] == (len(answer["context"]) > SHORT)
+
+    @invariant()
+    def a_summary_says_what_its_conversation_said_and_ends_with_it(self) -> None:
+        for session in self.person.state.sessions.values():
+            assert not (session.ended and session.summary.pieces)
+            for piece in session.summary.pieces:
+                turn = self.person.ledger.turns[session.id, piece.turn]
+                assert piece.text in self.said[session.id, turn.message_id]
 
     @invariant()
     def what_is_asked_is_open(self) -> None:

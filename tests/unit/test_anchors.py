@@ -24,6 +24,8 @@ HELD = [
     ("我不吃香菜", {Kind.PREFERENCE: "不吃"}),
     ("有点焦虑", {Kind.MOOD: "焦虑"}),
     ("算了，还是火锅吧", {Kind.MOOD: "算了"}),
+    ("跟你开玩笑的", {Kind.MOOD: "开玩笑"}),
+    ("just kidding", {Kind.MOOD: "kidding"}),
     ("记得提醒我", {Kind.PROMISE: "记得"}),
     ("《三体》怎么样", {Kind.NAME: "《三体》"}),
     ("iPhone 15 多少钱", {Kind.NAME: "iPhone 15", Kind.NUMBER: "15"}),
@@ -64,6 +66,15 @@ def test_spec_3_4_of_an_assistant_only_promises_and_open_tasks_count(sentence: s
     assert anchors().marks(sentence, assistant=True) == vows
 
 
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [("你喜欢钓鱼吗？", False), ("我能不吃香菜吗？", True), ("你不喜欢苏州吗？", True), ("能帮我订票吗？", True),
+     ("Do you love fishing?", False), ("Do I need a visa?", True), ("你喜欢钓鱼", True)],
+)  # fmt: skip
+def test_a_question_about_others_states_no_preference(question: str, held: bool) -> None:
+    assert anchors().marks(question) == held
+
+
 def test_a_shrunk_sentence_keeps_things_as_they_stand_and_words_with_their_clause() -> None:
     sentence = "话说那个大家聊起来的时候说到3月5日，我不吃香菜，然后就这样"
     kept = [sentence[a:b] for a, b in anchors().cores(sentence, 48)]
@@ -98,6 +109,7 @@ def test_a_text_of_no_language_is_read_for_numbers() -> None:
         ("[number]\nzh = ['a']\nen = ['b']\n", "must hold the tables"),
         (SHIPPED + "\n[more]\nzh = ['a']\nen = ['b']\n", "must hold the tables"),
         (SHIPPED.replace("[vow]", "[vow]\nfr = ['a']"), "must hold zh and en"),
+        (SHIPPED.replace("[number]\nzh = [", "[number]\nzh = [ 'a*',"), "must not match nothing"),
         (SHIPPED.replace("[vow]", "[vow]\nx = [").replace("x = [\n", "zh = 3\n", 1), "anchors.toml"),
     ],
 )

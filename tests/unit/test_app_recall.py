@@ -8,7 +8,7 @@ import pytest
 
 from hermes_memory.app.commands import EndSession, FreezeMemory, MarkAsked
 from hermes_memory.core.candidate import Marker
-from hermes_memory.core.model import Layer, Polarity, Scope
+from hermes_memory.core.model import Layer, Polarity, Scope, Status
 from tests.small_world import DAY, HOUR, NOW, say
 from tests.tiny_ledger import Person
 
@@ -211,3 +211,12 @@ def test_spec_7_4_the_answer_says_when_restrictions_exceed_the_budget() -> None:
     answer = person.recall("吃什么", budget_chars=200)
     assert answer["over_budget"] is True
     assert all(f"过敏原{n}号" in answer["context"] for n in range(40))
+
+
+def test_spec_7_4_a_rival_in_review_clouds_nothing() -> None:
+    person = Person()
+    person.tell(say("我喜欢靠窗", dimension="seat", object="靠窗"))
+    rival = person.remember(say("我喜欢过道", dimension="seat", object="过道", session="s2", at=NOW + HOUR))
+    assert "近期可能改变" in person.recall("我喜欢靠窗", session_id="s3")["context"]
+    person.state._place(rival.with_(status=Status.REVIEW), None)
+    assert "近期可能改变" not in person.recall("我喜欢靠窗", session_id="s3")["context"]

@@ -145,15 +145,18 @@ def test_spec_7_1_recall_shows_the_conversation_so_far_where_it_is_held() -> Non
     assert shown(person) == []  # silent for too long, though nobody has closed it yet
 
 
-def test_spec_7_1_lines_that_share_words_with_the_query_come_first_then_the_newest() -> None:
+def test_spec_7_1_short_of_room_what_shares_words_with_the_query_comes_first_then_the_newest() -> None:
     person = Person()
     chat(person, "下周三去苏州", *["嗯嗯"] * 5, "预算3000元", *["嗯嗯"] * 5, "我妈妈也来", *["嗯嗯"] * 16)
-    assert [line.removeprefix(LEAD) for line in shown(person)] == [
-        "“我妈妈也来”",
-        "“预算3000元”",
-        "“下周三去苏州”",
-    ]
-    assert shown(person, "苏州怎么样")[0] == f"{LEAD}“下周三去苏州”"
+    assert shown(person) == [f"{LEAD}“{text}”" for text in ("下周三去苏州", "预算3000元", "我妈妈也来")]
+    long = Person()
+    texts = [f"{text}{'啊' * 40}" for text in ("下周三去苏州", "预算3000元", "我妈妈也来")]
+    chat(long, *texts, *["嗯嗯"] * 13)
+    narrow: dict[str, Any] = {"session_id": "s1", "budget_chars": 200}
+    newest = long.recall("?", **narrow)["context"]
+    assert [text in newest for text in texts] == [False, True, True]
+    about = long.recall("苏州", **narrow)["context"]
+    assert [text in about for text in texts] == [True, False, True]
 
 
 def test_spec_3_4_what_the_assistant_promised_says_who_promised() -> None:
@@ -165,8 +168,9 @@ def test_spec_3_4_what_the_assistant_promised_says_who_promised() -> None:
 def test_what_the_block_says_already_is_not_said_twice() -> None:
     person = Person()
     person.tell(say("我住在苏州", object="苏州"))
-    with_summary("预算3000元", person=person)
-    assert shown(person, "我住哪") == [f"{LEAD}“预算3000元”"]
+    person.tell(say("我养猫", dimension="pet", object="猫"))
+    with_summary("预算3000元", "我养猫，我住在苏州。", "我养猫，我住在杭州。", person=person)
+    assert shown(person, "我住哪") == [f"{LEAD}“预算3000元”", f"{LEAD}“我养猫，我住在杭州。”"]
 
 
 def test_spec_7_4_an_instruction_in_a_turn_stays_data() -> None:

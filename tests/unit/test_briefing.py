@@ -277,3 +277,49 @@ def test_spec_3_3_the_whole_block_is_recognised_when_it_is_pasted_back() -> None
     assert all(touches_block(pasted, at, at + 1) for at in range(start, start + len(brief.text)))
     assert not touches_block(pasted, 0, 6)
     assert not touches_block(pasted, len(pasted) - 5, len(pasted))
+
+
+# key information (SPEC §3.4)
+
+
+def pet(name: str, **over: Any) -> Memory:
+    return note(
+        f"用户养了一只叫{name}的宠物", **({"id": f"p-{name}", "dimension": "pet", "object": name} | over)
+    )
+
+
+def test_spec_3_4_short_of_room_the_older_ones_stand_in_one_line() -> None:
+    recent = [
+        pet("阿黄"),
+        *(pet(f"小{number}") for number in range(8)),
+        note("住在苏州", dimension="city", object="苏州"),
+    ]
+    assert len(lines(block(2000, recent=recent))) == 10
+    short = block(250, recent=recent)
+    assert len(short.text) <= 250
+    assert lines(short)[0] == "- 用户最近提到：“用户养了一只叫阿黄的宠物”"
+    assert lines(short)[-1].startswith("- 当前已知：宠物 小")
+    assert lines(short)[-1].endswith("、小7；居住地 苏州")
+    assert short.memory_ids == tuple(memory.id for memory in recent)
+
+
+def test_spec_3_4_key_information_repeats_nothing_that_the_block_says() -> None:
+    recent = [pet(f"小{number}") for number in range(9)]
+    short = block(250, recent=recent, longterm=recent[:1])
+    assert set(short.memory_ids) == {memory.id for memory in recent}
+    assert short.text.count("小0") == 1
+
+
+def test_spec_3_4_key_information_names_subject_denial_and_doubt() -> None:
+    recent = [
+        pet("很" * 40, subject="妈妈"),
+        pet("猫" * 30, polarity=Polarity.NEGATIVE),
+        pet("狗" * 30),
+    ]
+    (line,) = lines(block(206, recent=recent, disputed=frozenset({recent[2].id})))
+    assert line == (f"- 当前已知：妈妈 宠物 {'很' * 40}；宠物 不要{'猫' * 30}、{'狗' * 30}（近期可能改变）")
+
+
+def test_spec_7_4_when_not_even_key_information_fits_single_lines_do() -> None:
+    recent = [pet("很" * 200), pet("猫")]
+    assert lines(block(200, recent=recent)) == ["- 用户最近提到：“用户养了一只叫猫的宠物”"]

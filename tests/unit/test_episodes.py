@@ -128,7 +128,7 @@ def test_spec_7_6_a_long_turn_gives_pieces_that_end_with_a_sentence() -> None:
     assert all(text[end - 1] == "。" for _, end in spans)
     assert [end - start for start, end in pieces("很" * 600)] == [256, 256, 88]
     assert [end - start for start, end in pieces("很" * 200 + "，" + "很" * 200)] == [200, 200]
-    assert list(pieces("……")) == []
+    assert list(pieces("……")) == list(pieces("—— ~~")) == []
 
 
 def test_an_event_distilled_from_the_same_words_is_the_episode() -> None:
@@ -184,6 +184,14 @@ def test_spec_7_6_the_same_words_again_are_one_episode_with_more_evidence() -> N
         )
     (episode,) = person.state.live.values()
     assert len(episode.evidence) == 3
+
+
+def test_spec_7_6_recall_finds_an_episode_but_does_not_repeat_the_conversation_to_itself() -> None:
+    person = all_turns()
+    told(person, say("樱花开得早", object="樱花", importance=0.1))
+    assert "樱花" not in person.recall("?", session_id="s1")["context"]
+    there = person.recall("樱花开得早", session_id="s2")
+    assert "“樱花开得早” (2026-01-01)" in there["context"]
 
 
 # beside the distiller

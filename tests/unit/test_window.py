@@ -107,6 +107,10 @@ def test_a_long_sentence_gives_the_clauses_with_its_anchors() -> None:
     assert kept(f"{number}{'嗯' * 50}", piece_chars=20, clause_chars=10) == ["号码1234", "5678"]
 
 
+def test_of_a_very_long_turn_the_beginning_is_read() -> None:
+    assert kept("3月。" + "嗯。" * 100 + "4月", turn_chars=100) == ["3月。"]
+
+
 def test_an_anchor_that_spans_two_clauses_holds_them_together() -> None:
     said = "嗯" * 50 + "，《三体，黑暗森林》好看，" + "嗯" * 50
     assert kept(said, piece_chars=40) == ["《三体，黑暗森林》好看"]
