@@ -103,8 +103,8 @@ class Builder:
         if words.moment:
             content = _dated(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
-        # a Chinese sentence that was not understood and names no time, place or figure reaches no further
-        tells = bool(entities) or not _CJK.search(content)
+        # a Chinese sentence that was not understood and names neither date nor figure reaches no further
+        tells = bool(words.moment or _FIGURES.search(content) or not _CJK.search(content))
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,

@@ -60,6 +60,7 @@ class Thread:
     markers: frozenset[Marker]  # of the whole sentence
     before: frozenset[Marker] = frozenset()
     subject: Subject | None = None
+    first: Subject | None = None  # whom the sentence began with
     prefix: int | None = None  # start of a clause that held only a date or adverbs
     last: int | None = None  # index of the last item, for tails
     said: bool = False
@@ -88,6 +89,7 @@ class Thread:
         if opening.subject is None:
             return
         self.subject = opening.subject
+        self.first = self.first or opening.subject
         if not opening.subject.is_user:
             draft.spoken_of = opening.subject
 
