@@ -63,6 +63,7 @@ class Thread:
     first: Subject | None = None  # whom the sentence began with
     prefix: int | None = None  # start of a clause that held only a date or adverbs
     last: int | None = None  # index of the last item, for tails
+    addressed: bool = False  # the clause before was about the one who is spoken to
     said: bool = False
     asked: bool = False
 

@@ -93,6 +93,7 @@ class TurnReader:
                 thread.prefix = opening.content
             return
         if is_question(draft.mirror, thread.sentence, clause, self._rules.speech):
+            thread.addressed = bool(self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end))
             draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
             thread.asked = True
             return
@@ -111,6 +112,12 @@ class TurnReader:
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
+        if opening.subject is not None:
+            thread.addressed = False
+        elif thread.addressed and found and found[0].pattern.act is not SpeechAct.DIRECTIVE:
+            return  # "你在博物馆工作，又喜欢读书": not the user
+        elif self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end):
+            thread.addressed = True
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
             thread.lengthen(draft, clause.end)
             return
