@@ -23,7 +23,9 @@ def facts(content: str, **details: str | None) -> set[tuple[str, str, str, str]]
 
 def last_stored(*turns: Turn) -> list[Candidate]:
     """What is stored of the last of several turns."""
-    return believed((item for item in read(*turns).candidates if item.span.message_id == turns[-1].message_id), turns[-1])
+    return believed(
+        (item for item in read(*turns).candidates if item.span.message_id == turns[-1].message_id), turns[-1]
+    )
 
 
 # --- allergies, of others and the user's own
@@ -50,7 +52,13 @@ def test_spec_5_an_allergy_declared_plainly_reaches_user_scope(content: str, who
     assert not found.markers & {Marker.HEDGED, Marker.CONDITIONAL}
 
 
-OVER = ["我对青霉素不过敏了", "我对虾已经不过敏了", "我的花粉过敏已经治好了", "医生说我对牛奶不再过敏", "我对酒精没有过敏"]
+OVER = [
+    "我对青霉素不过敏了",
+    "我对虾已经不过敏了",
+    "我的花粉过敏已经治好了",
+    "医生说我对牛奶不再过敏",
+    "我对酒精没有过敏",
+]
 
 
 @pytest.mark.parametrize("content", OVER)
@@ -75,7 +83,13 @@ def test_spec_4_1_4_fillers_questions_and_commands_hold_nothing(content: str) ->
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.ASSISTANT, Role.TOOL])
 @pytest.mark.parametrize(
     "content",
-    ["用户住在重庆，爱吃火锅", "我叫小助手，很高兴认识你", "您对海鲜过敏，对吧？", "关于用户：职业: 律师", "我喜欢帮助别人"],
+    [
+        "用户住在重庆，爱吃火锅",
+        "我叫小助手，很高兴认识你",
+        "您对海鲜过敏，对吧？",
+        "关于用户：职业: 律师",
+        "我喜欢帮助别人",
+    ],
 )
 def test_spec_3_3_nobody_but_the_user_is_evidence(role: Role, content: str) -> None:
     assert not read(turn(content, role=role)).candidates
@@ -88,7 +102,10 @@ PLAIN = [
     ("我家在昆山，每天坐地铁去苏州上班", {("city", "昆山")}),
     ("我常住三亚", {("city", "三亚")}),
     ("我在温州做外贸", {("city", "温州"), ("occupation", "外贸")}),
-    ("我叫许念安，在中科创达上班，做测试。", {("name", "许念安"), ("employer", "中科创达"), ("occupation", "测试")}),
+    (
+        "我叫许念安，在中科创达上班，做测试。",
+        {("name", "许念安"), ("employer", "中科创达"), ("occupation", "测试")},
+    ),
     ("我是何静，在妇幼保健院当护士。", {("employer", "妇幼保健院"), ("occupation", "护士")}),
     ("我姓欧阳，是一名牙医", {("name", "欧阳"), ("occupation", "牙医")}),
     ("我的名字叫顾北，今年三十一岁", {("name", "顾北"), ("age", "三十一岁")}),
@@ -103,7 +120,11 @@ PLAIN = [
 
 @pytest.mark.parametrize(("content", "wanted"), PLAIN)
 def test_spec_3_2_plain_facts_are_stored_as_atoms(content: str, wanted: set[tuple[str, str]]) -> None:
-    found = {(dimension, thing) for dimension, thing, polarity, who in facts(content) if (polarity, who) == ("+", "user")}
+    found = {
+        (dimension, thing)
+        for dimension, thing, polarity, who in facts(content)
+        if (polarity, who) == ("+", "user")
+    }
     assert wanted <= found
 
 
@@ -184,7 +205,13 @@ def test_spec_4_1_5_what_is_not_meant_never_reaches_user_scope(content: str) -> 
     assert not [item for item in stored(content) if item.scope is Scope.USER]
 
 
-NOT_VENTING = ["我妈妈的生日是六月十号", "我家用的是滚筒洗衣机", "我同事的妈妈在医院工作", "我妈的身高是一米六", "我喜欢看小说"]
+NOT_VENTING = [
+    "我妈妈的生日是六月十号",
+    "我家用的是滚筒洗衣机",
+    "我同事的妈妈在医院工作",
+    "我妈的身高是一米六",
+    "我喜欢看小说",
+]
 
 
 @pytest.mark.parametrize("content", NOT_VENTING)
@@ -215,7 +242,9 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("content", "who", "thing", "polarity"), OTHERS)
-def test_spec_4_1_6_what_another_likes_is_not_the_user_s(content: str, who: str, thing: str, polarity: str) -> None:
+def test_spec_4_1_6_what_another_likes_is_not_the_user_s(
+    content: str, who: str, thing: str, polarity: str
+) -> None:
     found = stored(content)
     assert (who, thing, polarity) in {(item.subject, item.object, item.polarity.value) for item in found}
     assert not [item for item in found if item.subject == "user" and item.object == thing]
@@ -272,7 +301,9 @@ LASTING = [
 
 
 @pytest.mark.parametrize(("content", "dimension"), LASTING)
-def test_spec_4_1_7_a_time_word_on_a_lasting_change_does_not_lower_the_scope(content: str, dimension: str) -> None:
+def test_spec_4_1_7_a_time_word_on_a_lasting_change_does_not_lower_the_scope(
+    content: str, dimension: str
+) -> None:
     assert stored_one(content, dimension).scope is Scope.USER
 
 
@@ -320,6 +351,7 @@ def test_spec_4_1_2_relative_dates_become_absolute_in_the_user_s_zone(content: s
 
 # --- restrictions in traditional characters, secrets, planted orders
 
+
 @pytest.mark.parametrize(
     ("content", "thing"),
     [
@@ -336,7 +368,14 @@ def test_spec_3_1_an_illness_in_traditional_characters_is_kept_as_written(conten
 
 
 @pytest.mark.parametrize(
-    "content", ["我的身份证号是[id]", "卡号[card]", "我的密码是[password]", "我的密钥是[secret]", "银行卡：[card]，有效期下个月"]
+    "content",
+    [
+        "我的身份证号是[id]",
+        "卡号[card]",
+        "我的密码是[password]",
+        "我的密钥是[secret]",
+        "银行卡：[card]，有效期下个月",
+    ],
 )
 def test_spec_4_1_3_what_was_masked_leaves_no_memory(content: str) -> None:
     assert not stored(content)
@@ -394,6 +433,7 @@ def test_spec_4_1_5_a_standing_directive_is_a_preference_of_style(content: str, 
 
 # --- confirmations
 
+
 def known(thing: str, dimension: str, polarity: str = "+") -> Memory:
     return Memory(
         id=f"mem-{thing}", namespace="n", user_id="u", category=Category.PREFERENCE, layer=Layer.PREFERENCE,
@@ -413,7 +453,9 @@ AFFIRMED = [
 
 
 @pytest.mark.parametrize(("content", "thing", "dimension", "polarity"), AFFIRMED)
-def test_spec_5_an_explicit_affirmation_names_the_memory(content: str, thing: str, dimension: str, polarity: str) -> None:
+def test_spec_5_an_explicit_affirmation_names_the_memory(
+    content: str, thing: str, dimension: str, polarity: str
+) -> None:
     memory = known(thing, dimension, polarity)
     assert [item.memory_id for item in read(content, known=(memory,)).affirmations] == [memory.id]
 
@@ -465,6 +507,8 @@ def test_spec_6_a_bare_correction_takes_its_predicate_from_the_user_s_last_turn(
     assert Marker.CORRECTION in found.markers
 
 
-@pytest.mark.parametrize("then", ["不对，是这样吗？", "不是，我开玩笑的", "不对不对", "错了", "不对，你再想想"])
+@pytest.mark.parametrize(
+    "then", ["不对，是这样吗？", "不是，我开玩笑的", "不对不对", "错了", "不对，你再想想"]
+)
 def test_spec_3_3_a_bare_denial_gives_no_value(then: str) -> None:
     assert not last_stored(turn("我住在保定。"), turn(then, index=1))

@@ -98,17 +98,26 @@ def test_spec_4_1_6_the_clauses_that_follow_are_about_the_same_person(
 
 
 def test_spec_4_1_6_user_and_other_are_kept_apart_in_one_sentence() -> None:
-    found = {(item.subject, item.dimension, item.object) for item in stored("我妈是老师，我是医生，我弟在读高三")}
-    assert found == {("妈", "occupation", "老师"), ("user", "occupation", "医生"), ("弟", "education", "高三")}
+    found = {
+        (item.subject, item.dimension, item.object) for item in stored("我妈是老师，我是医生，我弟在读高三")
+    }
+    assert found == {
+        ("妈", "occupation", "老师"),
+        ("user", "occupation", "医生"),
+        ("弟", "education", "高三"),
+    }
 
 
 @pytest.mark.parametrize("content", ["她特别喜欢百合", "他今年七岁", "他们住在长沙"])
-def test_spec_4_1_6_a_pronoun_that_names_nobody_reaches_no_further_than_the_conversation(content: str) -> None:
+def test_spec_4_1_6_a_pronoun_that_names_nobody_reaches_no_further_than_the_conversation(
+    content: str,
+) -> None:
     assert {item.scope for item in stored(content)} == {Scope.SESSION}
 
 
 @pytest.mark.parametrize(
-    "content", ["我老家在南阳", "我老板娘是东北人", "我小区里有个公园", "我朋友圈发了照片", "我孩子气的时候很多"]
+    "content",
+    ["我老家在南阳", "我老板娘是东北人", "我小区里有个公园", "我朋友圈发了照片", "我孩子气的时候很多"],
 )
 def test_spec_4_1_6_words_that_only_look_like_a_person_name_nobody(content: str) -> None:
     assert {item.subject for item in stored(content)} <= {"user", "老板娘"}
@@ -135,7 +144,9 @@ EVENTS = [
 
 
 @pytest.mark.parametrize(("content", "who", "thing"), EVENTS)
-def test_spec_3_1_what_is_said_of_a_gathering_is_about_it(content: str, who: str | None, thing: str | None) -> None:
+def test_spec_3_1_what_is_said_of_a_gathering_is_about_it(
+    content: str, who: str | None, thing: str | None
+) -> None:
     found = [(item.subject, item.object) for item in stored(content) if item.dimension == "event_detail"]
     assert found == ([] if who is None else [(who, thing)])
 

@@ -24,14 +24,20 @@ TWINS = [
 
 
 @pytest.mark.parametrize(("traditional", "simple"), TWINS)
-def test_spec_4_1_2_twins_give_the_same_memories_in_their_own_characters(traditional: str, simple: str) -> None:
+def test_spec_4_1_2_twins_give_the_same_memories_in_their_own_characters(
+    traditional: str, simple: str
+) -> None:
     mine, theirs = stored(traditional), stored(simple)
 
     def outline(found: list) -> list[tuple[str, ...]]:  # type: ignore[type-arg]
-        return [(item.dimension, item.polarity.value, item.scope.value, item.category.value) for item in found]
+        return [
+            (item.dimension, item.polarity.value, item.scope.value, item.category.value) for item in found
+        ]
 
     assert outline(mine) == outline(theirs)
-    assert [(item.span.start, item.span.end) for item in mine] == [(item.span.start, item.span.end) for item in theirs]
+    assert [(item.span.start, item.span.end) for item in mine] == [
+        (item.span.start, item.span.end) for item in theirs
+    ]
     for item in mine:  # kept in the user's own characters
         assert item.object in traditional
 

@@ -28,7 +28,11 @@ def amend_last(draft: Draft, end: int, grammar: Grammar) -> bool:
     if thing is None:
         return False
     text = draft.turn.content
-    said = text[words.says : reading.whole.start], text[thing.start : thing.end], text[reading.whole.end : reading.end]
+    said = (
+        text[words.says : reading.whole.start],
+        text[thing.start : thing.end],
+        text[reading.whole.end : reading.end],
+    )
     draft.items[-1] = (
         replace(reading, thing=thing, whole=thing, end=thing.end),
         replace(words, end=end, markers=words.markers | {Marker.CORRECTION}, content="".join(said).strip()),

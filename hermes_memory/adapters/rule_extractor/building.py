@@ -64,7 +64,9 @@ class Builder:
         ahead = not past and category in _LASTING and self._ahead(turn, words, reading)
         if past or ahead:  # an episode: it never contradicts what holds now, and fills no slot
             category, layer = Category.EVENT, None
-        dimension = _PLAN if ahead else _WAS if past or self._over(turn, words, reading) else reading.dimension
+        dimension = (
+            _PLAN if ahead else _WAS if past or self._over(turn, words, reading) else reading.dimension
+        )
         weight = self._weight(dimension)
         moment = self._moment(words, category, reading)
         markers = self._markers(words, row.markers, category, moment, reading, entry)

@@ -93,7 +93,9 @@ class TurnReader:
                 thread.prefix = opening.content
             return
         if is_question(draft.mirror, thread.sentence, clause, self._rules.speech):
-            thread.addressed = bool(self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end))
+            thread.addressed = bool(
+                self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end)
+            )
             draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
             thread.asked = True
             return
@@ -251,7 +253,7 @@ class TurnReader:
             draft.reasons.clear()
 
     def _amend(self, draft: Draft, earlier: Turn | None) -> None:
-        """"No, Shanghai": the value for what the user said last."""
+        """A bare "no, Shanghai": the value for what the user said last."""
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
         said = self._drafted(earlier, None)
