@@ -17,7 +17,7 @@ from hermes_memory.core.reasons import Reason
 Item = tuple[Reading, Words]
 
 _HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
-_GROWING = frozenset({"work_schedule"})  # one value that is told in several clauses
+_GROWING = frozenset({"work_schedule", "occupation", "employer"})  # one value that is told in several clauses
 _DESCRIBING = frozenset(
     {
         "name",
