@@ -40,6 +40,20 @@ def amend_last(draft: Draft, end: int, grammar: Grammar) -> bool:
     return True
 
 
+def without_retracted(draft: Draft, items: list[Item], grammar: Grammar) -> list[Item]:
+    """The items but those that the user took back in the same breath: "我属虎，哦不，属牛"."""
+
+    def retracted(number: int, item: Item) -> bool:
+        wrong = item[0]
+        return any(
+            (later.subject.who, later.dimension) == (wrong.subject.who, wrong.dimension)
+            and grammar.retract.search(draft.mirror, wrong.end, later.start)
+            for later, _ in items[number + 1 :]
+        )
+
+    return [item for number, item in enumerate(items) if not retracted(number, item)]
+
+
 def amend_earlier(draft: Draft, earlier: Item, grammar: Grammar) -> Item | None:
     """The last statement of an earlier turn, with the value that this turn alone consists of."""
     mirror, last = draft.mirror, earlier[0]

@@ -105,8 +105,8 @@ class Builder:
         if words.moment:
             content = _dated(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
-        # a Chinese sentence that was not understood and names no time, place or figure reaches no further
-        tells = bool(entities) or not _CJK.search(content)
+        # a Chinese sentence that was not understood and names neither date nor figure reaches no further
+        tells = bool(words.moment or _FIGURES.search(content) or not _CJK.search(content))
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
@@ -137,7 +137,7 @@ class Builder:
         moment = words.moment
         if reading.dimension != _PLAN or moment is None:
             return False
-        return moment.at.date() < turn.created_at.astimezone(moment.at.tzinfo).date()
+        return moment.side(turn.created_at) < 0
 
     @staticmethod
     def _ahead(turn: Turn, words: Words, reading: Reading) -> bool:
@@ -149,7 +149,7 @@ class Builder:
             return False  # 周末, 周三: more often a habit than a date
         if Marker.HABITUAL in words.markers or turn.content[max(0, moment.start - 1) : moment.start] in _FROM:
             return False  # "从下个月起": a change that is declared now
-        return moment.at.date() > turn.created_at.astimezone(moment.at.tzinfo).date()
+        return moment.side(turn.created_at) > 0
 
     @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:

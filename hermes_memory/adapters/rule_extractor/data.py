@@ -105,6 +105,8 @@ class Grammar:
     named: Regex  # zh: the name of the person, right behind the relation
     resumed: Regex  # zh: a pronoun that takes the person up again, or nothing
     possessive: Regex  # zh: 的 between a person and what is theirs
+    addressed: Regex  # a clause about the one who is spoken to
+    retract: Regex  # between two values: the first was wrong
     amend: Regex  # "no, …": only the value that was wrong is said anew, as group o
     echo: Regex  # a liking that agrees with another
     rather: Regex  # one that compares with what another said

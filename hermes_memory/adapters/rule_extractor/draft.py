@@ -17,7 +17,7 @@ from hermes_memory.core.reasons import Reason
 Item = tuple[Reading, Words]
 
 _HAVING = frozenset({"children", "family_member", "pet", "social_circle"})
-_GROWING = frozenset({"work_schedule"})  # one value that is told in several clauses
+_GROWING = frozenset({"work_schedule", "occupation", "employer"})  # one value that is told in several clauses
 _DESCRIBING = frozenset(
     {
         "name",
@@ -60,8 +60,10 @@ class Thread:
     markers: frozenset[Marker]  # of the whole sentence
     before: frozenset[Marker] = frozenset()
     subject: Subject | None = None
+    first: Subject | None = None  # whom the sentence began with
     prefix: int | None = None  # start of a clause that held only a date or adverbs
     last: int | None = None  # index of the last item, for tails
+    addressed: bool = False  # the clause before was about the one who is spoken to
     said: bool = False
     asked: bool = False
 
@@ -88,6 +90,7 @@ class Thread:
         if opening.subject is None:
             return
         self.subject = opening.subject
+        self.first = self.first or opening.subject
         if not opening.subject.is_user:
             draft.spoken_of = opening.subject
 

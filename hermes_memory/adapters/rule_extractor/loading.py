@@ -48,7 +48,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "afterthought", "past", "echo", "rather", "amend",
+    "name", "note", "afterthought", "past", "echo", "rather", "amend", "retract", "addressed",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -128,6 +128,8 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         echo=either("grammar.echo", table["echo"]),
         rather=either("grammar.rather", table["rather"]),
         amend=either("grammar.amend", table["amend"]),
+        addressed=either("grammar.addressed", table["addressed"]),
+        retract=either("grammar.retract", table["retract"]),
         past=either("grammar.past", table["past"]),
     )
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from hermes_memory.adapters.rule_extractor.data import Grammar, Lexicon, Pattern
 
-_JOINTS = re.compile(r"\s*(?:、|，|,|以及|和|与|及|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE)
+_JOINTS = re.compile(
+    r"\s*(?:、|，|,|以及|和|与|跟|及|/|&|\band\b|\bor\b)\s*(?:and\s+|or\s+|和)?", re.IGNORECASE
+)
 _MASK = re.compile(r"\[[a-z]+\]")
 _CJK = re.compile(r"[一-鿿]")
 _MAX_OBJECT_CHARS = 120  # longer is a story, not a value

@@ -127,11 +127,17 @@ class Opener:
         hit = grammar.relation_zh.match(mirror, own, end)
         if hit is None:
             return None
-        start, stop = hit.span()
+        start, stop = hit.start(), self._chained(mirror, hit.end(), end)
         if named := grammar.named.match(mirror, stop, end):
             start, stop = named.span()
         subject, stop = _other(text, begin, start, stop)
         return subject, grammar.resumed.match(mirror, stop, end).end()  # type: ignore[union-attr]
+
+    def _chained(self, mirror: str, stop: int, end: int) -> int:
+        """Past further relations: "我老公的同事", "我同学妈妈"."""
+        of = self._grammar.possessive.match(mirror, stop, end)
+        further = self._grammar.relation_zh.match(mirror, of.end() if of else stop, end)
+        return further.end() if further else stop
 
     def _en_other(self, text: str, mirror: str, begin: int, end: int) -> tuple[Subject, int] | None:
         own = _EN_OWN.match(mirror, begin, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes_memory.adapters.rule_extractor import affirming
-from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last
+from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last, without_retracted
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import Rules
@@ -23,7 +23,7 @@ from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _MIN_NOTE = 8  # characters of a sentence about somebody close that say more than who it is
-_VAGUE = "interest"  # the dimension of a liked thing of no known kind
+_PASTIME = "leisure"  # the topic of what people compare in conversation: singers, films, games
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
@@ -93,6 +93,9 @@ class TurnReader:
                 thread.prefix = opening.content
             return
         if is_question(draft.mirror, thread.sentence, clause, self._rules.speech):
+            thread.addressed = bool(
+                self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end)
+            )
             draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
             thread.asked = True
             return
@@ -111,6 +114,12 @@ class TurnReader:
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         thread.before = markers if not names_subject else own
+        if opening.subject is not None:
+            thread.addressed = False
+        elif thread.addressed and found and found[0].pattern.act is not SpeechAct.DIRECTIVE:
+            return  # "你在博物馆工作，又喜欢读书": not the user
+        elif self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end):
+            thread.addressed = True
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
             thread.lengthen(draft, clause.end)
             return
@@ -171,8 +180,8 @@ class TurnReader:
         if draft.items or entry is None or entry.layer is not Layer.PREFERENCE:
             return False
         words = draft.mirror[thread.sentence.start : reading.end]
-        vague = reading.dimension == _VAGUE and grammar.rather.search(words)
-        return bool(vague or grammar.echo.search(words))
+        pastime = self._rules.weights[reading.dimension].topic == _PASTIME
+        return bool((pastime and grammar.rather.search(words)) or grammar.echo.search(words))
 
     def _past(self, draft: Draft, start: int, end: int, markers: frozenset[Marker]) -> bool:
         if Marker.LASTING_CHANGE in markers:
@@ -222,13 +231,13 @@ class TurnReader:
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        subject = thread.subject
+        subject = thread.first
         who = USER if subject is None or subject.unknown else subject.who
         draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
 
     def _tells(self, draft: Draft, part: Sentence, thread: Thread, start: int) -> bool:
         """Whether an unread sentence states something: by its words, or because it names somebody close."""
-        subject = thread.subject
+        subject = thread.first
         named = subject is not None and not subject.is_user and not subject.unknown
         if named and subject is not None and part.start <= subject.start < part.end:
             return part.end - start >= _MIN_NOTE
@@ -244,7 +253,7 @@ class TurnReader:
             draft.reasons.clear()
 
     def _amend(self, draft: Draft, earlier: Turn | None) -> None:
-        """The value alone ("No, Shanghai") for what the user said last."""
+        """A bare "no, Shanghai": the value for what the user said last."""
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
         said = self._drafted(earlier, None)
@@ -258,7 +267,7 @@ class TurnReader:
     def _finish(
         self, draft: Draft, known: tuple[Memory, ...]
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        items = settled(draft, self._dimensions)
+        items = without_retracted(draft, settled(draft, self._dimensions), self._rules.grammar)
         named = [(reading, affirming.thing_words(draft.turn.content, reading.thing)) for reading, _ in items]
         memories = affirming.affirmed(draft.mirror, named, known, self._rules)
         turn = draft.turn

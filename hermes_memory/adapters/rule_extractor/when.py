@@ -35,9 +35,9 @@ _DATE = re.compile(
     rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
     |(?P<zfull>(?:(?P<zy>\d{{4}}|[今明去]|后|前)年)?(?P<zm>{_Z12})月(?:份)?(?P<zd>{_Z31})[日号])
     |(?P<zweek>(?P<zwhich>这个?|本|上上?个?|下下?个?)?(?:周|星期|礼拜)(?P<zday>[一二三四五六日天末]))
-    |(?P<zin>(?P<zn>{_N})(?P<zu>天|周|个?星期|个月)(?P<zdir>后|之后|以后|前|之前|以前))
+    |(?P<zin>(?P<zn>{_N})(?P<zu>天|周|个?星期|个月|年)(?P<zdir>后|之后|以后|前|之前|以前))
     |(?P<zmd>(?P<zmw>这个?|本|下个?|上个?)月(?P<zmn>{_Z31})[日号])
-    |(?P<zmonth>(?:(?P<zmonthw>下下个?|下个?|上上个?|上个?)月|(?:(?P<zmonthy>\d{{4}}|[明去后前])年)?(?<![个\d一二三四五六七八九十.])(?P<zmonthn>{_Z12})月)(?:份|初|中旬|底|末)?(?![\d亮饼薪经嫂球季租])(?!前|后|之前|以前))
+    |(?P<zmonth>(?:(?P<zmonthw>下下个?|下个?|上上个?|上个?)月|(?:(?P<zmonthy>\d{{4}}|[明去后前])年)?(?<![个\d一二三四五六七八九十.])(?P<zmonthn>{_Z12})月)(?:份|初|中旬|底|末)?(?![\d亮饼薪经嫂球季租天光])(?!前|后|之前|以前))
     |(?P<zyear>(?P<zyearw>[明后去前])年)
     |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
@@ -77,6 +77,12 @@ class Moment:
             return self
         at = self.at - timedelta(days=7) if self.weekly else self.at.replace(year=self.at.year - 1)
         return replace(self, at=at, ahead=False)
+
+    def side(self, said_at: datetime) -> int:
+        """Whether it lies before (-1), on (0) or after (1) the day of the statement, or its month or year."""
+        mine = self.at.strftime(self.form)
+        theirs = said_at.astimezone(self.at.tzinfo).strftime(self.form)
+        return (mine > theirs) - (mine < theirs)
 
     @property
     def label(self) -> str:
@@ -206,8 +212,10 @@ def _zh_bare_year(hit: re.Match[str], here: datetime) -> datetime:
 
 
 def _form(kind: str, hit: re.Match[str]) -> str:
-    if kind in {"zmonth", "zyear"}:
-        return "%Y-%m" if kind == "zmonth" else "%Y"
+    if kind == "zmonth":
+        return "%Y-%m"
+    if kind == "zyear" or hit.group("zu") == "年":
+        return "%Y"
     unit = (hit.group("sunit") or "").lower()
     return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
 
@@ -220,6 +228,8 @@ def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
 
 def _zh_in(hit: re.Match[str], here: datetime) -> datetime:
     sign = -1 if "前" in hit.group("zdir") else 1
+    if hit.group("zu") == "年":
+        return here.replace(year=here.year + sign * number(hit.group("zn")))
     return _shift(here, number(hit.group("zn")), hit.group("zu"), sign)
 
 
