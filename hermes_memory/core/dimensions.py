@@ -162,13 +162,11 @@ class Dimensions:
         return key in self._values and self.value(key, text) in self._values[key].general
 
     def finer(self, key: str, left: str, right: str) -> bool:
-        """Whether one of two values of a dimension only says more exactly, or on another level, what the other says."""
+        """Whether one of two values of a known dimension only says more exactly, or of another kind, what is so."""
         one, other = self.value(key, left), self.value(key, right)
         if self.reader.refines(one, other) or self.reader.refines(other, one):
             return True
-        entry = self._by_key.get(key)
-        if entry is None:
-            return False
+        entry = self._by_key[key]
         within = one[: len(other)] == other or other[: len(one)] == one  # "湖南长沙" and "湖南"
         return (entry.nested and within) or _level(entry, left) != _level(entry, right)
 
