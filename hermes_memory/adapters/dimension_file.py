@@ -21,7 +21,8 @@ NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
 _ALLOWED = _REQUIRED | {
-    "layer", "related", "exclusive", "same", "general", "kinds", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
+    "kinds",
+    "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
 }  # fmt: skip
 _LISTS, _SHAPES = ("fillers", "narrow", "apart", "which", "past", "negators"), ("occasions", "favourite")
 _WORDS = frozenset({*_LISTS, *_SHAPES})
