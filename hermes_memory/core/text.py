@@ -41,6 +41,21 @@ def content_hash(subject: str, polarity: str, content: str) -> str:
     return digest(normal(subject), polarity, normal(content))
 
 
+def pieces(text: str) -> frozenset[str]:
+    """Latin words and Chinese character pairs: the units in which short texts are compared."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = set(re.findall(r"[^\W_]+", _CJK.sub(" ", folded)))
+    runs = re.findall(r"[\u3400-\u9fff\uf900-\ufaff]+", folded)
+    pairs = {run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))}
+    return frozenset(words | pairs)
+
+
+def overlap(left: str, right: str) -> float:
+    """Share of the smaller text's pieces that the other has too, in [0, 1]; 0 if either is empty."""
+    one, other = pieces(left), pieces(right)
+    return len(one & other) / min(len(one), len(other)) if one and other else 0.0
+
+
 def one_line(text: str) -> str:
     """All white space and control characters folded to single spaces."""
     return " ".join(

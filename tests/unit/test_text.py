@@ -11,6 +11,8 @@ from hermes_memory.core.text import (
     normal,
     numbers,
     one_line,
+    overlap,
+    pieces,
 )
 
 
@@ -35,7 +37,17 @@ def test_spec_3_1_equal_statements_have_equal_hashes() -> None:
     assert content_hash("a", "+", "bc") != content_hash("ab", "+", "c")
 
 
-def test_normal_forms_and_numbers() -> None:
+def test_normal_forms_numbers_and_pieces() -> None:
     assert normal("Ｎew-York， 2 号!") == "newyork2号"
     assert numbers("３只猫 and 12.5 kg") == ["3", "12", "5"]
+    assert pieces("喜欢猫 and Dogs") == {"喜欢", "欢猫", "and", "dogs"}
+    assert pieces("猫") == {"猫"}
     assert one_line(" a\n\tb\u2028c\x00d ") == "a b c d"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "share"),
+    [("black coffee", "coffee", 1.0), ("black tea", "green tea", 0.5), ("", "tea", 0.0), ("tea", "", 0.0), ("猫", "狗", 0.0)],
+)  # fmt: skip
+def test_overlap_is_the_share_of_the_smaller_text(left: str, right: str, share: float) -> None:
+    assert overlap(left, right) == share
