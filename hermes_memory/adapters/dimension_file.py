@@ -21,6 +21,7 @@ NAMING = "naming"  # the one freeze class that is not a safety class (SPEC §5)
 
 _REQUIRED = frozenset({"key", "cardinality", "category", "labels", "cues"})
 _ALLOWED = _REQUIRED | {
+    "kinds",
     "layer", "related", "exclusive", "same", "general", "parts", "levels", "nested", "values_of", "safety", "freeze_class", "avoids",
     "sensitive",
 }  # fmt: skip
@@ -110,6 +111,7 @@ def _entry(number: int, row: Mapping[str, Any]) -> Dimension:
         exclusive=_groups(where + ".exclusive", row.get("exclusive", [])),
         same=_groups(where + ".same", row.get("same", [])),
         general=_texts(where + ".general", row.get("general", [])),
+        kinds=_pairs(where + ".kinds", row.get("kinds", [])),
         parts=_attributes(where + ".parts", row.get("parts", [])),
         levels=_patterns(where + ".levels", row.get("levels", [])),
         nested=row.get("nested") is True,
@@ -136,6 +138,13 @@ def _groups(where: str, value: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list):
         raise InvalidConfig(where, "must be a list of groups")
     return tuple(_texts(where, group) for group in value)
+
+
+def _pairs(where: str, value: object) -> tuple[tuple[str, ...], ...]:
+    found = _groups(where, value)
+    if not all(len(pair) == 2 for pair in found):
+        raise InvalidConfig(where, "must be pairs of a wider value and its kinds")
+    return found
 
 
 def _patterns(where: str, value: object) -> tuple[re.Pattern[str], ...]:

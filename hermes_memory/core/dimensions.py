@@ -57,7 +57,8 @@ class Dimension:
     ``cues`` are words of a query that call for this slot. ``exclusive`` holds groups of values of which at
     most one can hold at a time even when the dimension is multi-valued; a value may have several words
     (``"quiet|安静"``). ``same`` holds groups of objects that are one value. ``general`` are objects that stand for
-    the whole dimension: who has no *pets* has no cat. ``parts`` find attributes in a content that hold one value
+    the whole dimension: who has no *pets* has no cat. ``kinds`` are pairs of a wider value and what are kinds of
+    it: who has no *dog* has no beagle. ``parts`` find attributes in a content that hold one value
     each, named by their group ``what`` (the blood type among the body's measures). ``levels`` find in an object
     of which kind it is (a country, a city): values of two kinds never contradict. ``nested``: values lie in
     each other, and may be named with what they lie in ("湖南长沙"). ``freeze_class``
@@ -76,6 +77,7 @@ class Dimension:
     exclusive: tuple[tuple[str, ...], ...] = ()
     same: tuple[tuple[str, ...], ...] = ()
     general: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, ...], ...] = ()
     parts: tuple[re.Pattern[str], ...] = ()
     levels: tuple[re.Pattern[str], ...] = ()
     nested: bool = False
@@ -207,14 +209,18 @@ class Dimensions:
         """Whether an object stands for the whole dimension."""
         return key in self._values and self.value(key, text) in self._values[key].general
 
+    def kind_of(self, keys: Iterable[str], narrow: str, wide: str) -> bool:
+        """Whether ``narrow`` is known to be a kind of ``wide`` in one of the dimensions."""
+        value = self.reader.value(wide)
+        pairs = (pair for key in keys if key in self._values for pair in self._values[key].kinds)
+        return any(value in names and bool(kinds.named_in(narrow)) for names, kinds in pairs)
+
     def finer(self, key: str, left: str, right: str) -> bool:
-        """Whether one of two values of a dimension only says more exactly, or on another level, what the other says."""
+        """Whether one of two values of a known dimension only says more exactly, or of another kind, what is so."""
         one, other = self.value(key, left), self.value(key, right)
         if self.reader.refines(one, other) or self.reader.refines(other, one):
             return True
-        entry = self._by_key.get(key)
-        if entry is None:
-            return False
+        entry = self._by_key[key]
         within = one[: len(other)] == other or other[: len(one)] == one  # "湖南长沙" and "湖南"
         return (entry.nested and within) or _level(entry, left) != _level(entry, right)
 
@@ -249,6 +255,10 @@ class _Values:
         self.same = {
             "".join(reader.value(word)): reader.value(group[0]) for group in entry.same for word in group
         }
+        self.kinds = tuple(
+            (frozenset(reader.value(word) for word in wide.split("|")), Terms([narrow]))
+            for wide, narrow in entry.kinds
+        )
         self.exclusive = tuple(Terms(group) for group in entry.exclusive)
         plain = (reader.value(word) for word in entry.general)
         self.general = frozenset(self.same.get("".join(word), word) for word in plain)

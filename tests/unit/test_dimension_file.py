@@ -86,6 +86,8 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ('layer = "identity"', 'layer = "identity"\nrelated = ["nowhere"]'),
         ('layer = "identity"', 'layer = "identity"\nexclusive = ["a"]'),
         ('layer = "identity"', 'layer = "identity"\nsame = ["a"]'),
+        ('layer = "identity"', 'layer = "identity"\nsame = 1'),
+        ('layer = "identity"', 'layer = "identity"\nkinds = [["dog"]]'),
         ('layer = "identity"', 'layer = "identity"\ngeneral = "a"'),
         ('layer = "identity"', 'layer = "identity"\nlevels = ["("]'),
         ('layer = "identity"', 'layer = "identity"\nparts = ["height"]'),

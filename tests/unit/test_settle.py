@@ -164,6 +164,12 @@ def test_spec_4_1_8_a_wider_object_needs_calibrated_likeness(likeness: float, du
     assert (len(settled.all()) == 1) is duplicate
 
 
+def test_spec_4_1_8_within_one_batch_only_the_same_words_are_alike() -> None:
+    one = say("I drink black coffee", dimension="drink", object="black coffee")
+    two = say("I drink coffee", dimension="drink", object="coffee", at=NOW + HOUR)
+    assert len(settle([], one, two, similar=lambda _, __: 1.0).all()) == 2
+
+
 def test_spec_4_1_8_a_narrower_object_says_more_and_is_no_duplicate() -> None:
     old = remembered(say("I drink coffee", dimension="drink", object="coffee"))
     again = say("I drink black coffee", dimension="drink", object="black coffee", at=NOW + HOUR)
