@@ -1,4 +1,4 @@
-"""``python -m bench [recall|memory|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [recall|memory|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import recall_latency, warm_memory
+from bench import extraction_quality, recall_latency, warm_memory
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -30,11 +30,13 @@ class Benchmark:
 
     run: Run
     limits: Sequence[Limit]
+    needs: Path | None = None  # data that is not part of the product: without it there is nothing to measure
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
+    "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
 }
 
 
@@ -55,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     benchmark, surroundings = BENCHMARKS[name], environment()
+    if benchmark.needs is not None and not benchmark.needs.exists():
+        console.print(f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder")
+        return True
     report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
     for drawn in report.tables:
         console.print(drawn)

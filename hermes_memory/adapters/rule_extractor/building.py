@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
 from hermes_memory.adapters.rule_extractor.matching import Reading
@@ -117,14 +116,8 @@ class Builder:
     @staticmethod
     def _moment(words: Words, category: Category, reading: Reading) -> Moment | None:
         moment = words.moment
-        if (
-            moment is None
-            or category is not Category.EVENT
-            or reading.dimension not in _PAST
-            or not moment.weekly
-        ):
-            return moment
-        return moment.back(timedelta(days=7)) if moment.ahead else moment
+        past = category is Category.EVENT and reading.dimension in _PAST
+        return moment.before() if moment is not None and past else moment
 
     @staticmethod
     def _markers(

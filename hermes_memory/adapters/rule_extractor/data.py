@@ -18,6 +18,7 @@ class At(StrEnum):
     PREDICATE = "predicate"  # after the subject
     POSSESSIVE = "possessive"  # after "my", "my sister's"
     CLAUSE = "clause"  # at the subject itself, which is part of the pattern
+    TAIL = "tail"  # behind another statement of the same clause: "a nurse in Leeds"
 
 
 class Veto(StrEnum):
@@ -53,6 +54,7 @@ class Pattern:
     place: bool = False  # the object is a place: keep the city
     whole: bool = False  # the object is all the matched words
     date: bool = False  # only with a date in the clause
+    after: tuple[str, ...] = ()  # of a tail: the dimensions it may stand behind
     needs: Marker | None = None
     markers: frozenset[Marker] = frozenset()
     category: Category | None = None

@@ -30,7 +30,7 @@ from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
 from hermes_memory.errors import InvalidConfig
 
 _MACRO = re.compile(r"@([A-Z]+)@")
-_LISTS = frozenset({"classes", "markers"})
+_LISTS = frozenset({"classes", "markers", "after"})
 _ENUMS: Mapping[str, Any] = {
     "at": At,
     "polarity": Polarity,
@@ -173,11 +173,11 @@ def _pattern(
     if unknown := sorted(set(row) - _ROW):
         raise InvalidConfig(where, f"unknown keys: {', '.join(unknown)}")
     _known(where, row.get("dimension"), known)
-    for name in row.get("classes", []):
+    for name in (*row.get("classes", []), *row.get("after", [])):
         _known(where, None if name == "" else name, known | {"*"})
     values: dict[str, Any] = {key: row[key] for key in _FLAGS | _NUMBERS | {"classify"} if key in row}
     values |= {key: _member(f"{where}.{key}", kind, row[key]) for key, kind in _ENUMS.items() if key in row}
-    values["classes"] = tuple(row.get("classes", ()))
+    values["classes"], values["after"] = tuple(row.get("classes", ())), tuple(row.get("after", ()))
     values["markers"] = frozenset(
         _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
     )

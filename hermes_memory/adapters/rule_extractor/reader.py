@@ -7,7 +7,7 @@ import re
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
-from hermes_memory.adapters.rule_extractor.data import Rules
+from hermes_memory.adapters.rule_extractor.data import At, Rules
 from hermes_memory.adapters.rule_extractor.draft import Draft, Thread, settled
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
@@ -21,6 +21,7 @@ from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Memory, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
+_WORD = re.compile(r"[\w']+")
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
@@ -114,12 +115,14 @@ class TurnReader:
         moment: Moment | None,
     ) -> None:
         ends = sorted({reading.end for reading in found})
+        lead = self._lead(draft, found[0])
         for reading in found:
             index = ends.index(reading.end)
             a = start if index == 0 else ends[index - 1]
             b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
-            leans = not reading.subject.is_user and not reading.named and reading.subject.start < a
+            tail = reading.pattern.at is At.TAIL
+            leans = tail or (not reading.subject.is_user and not reading.named and reading.subject.start < a)
             draft.items.append(
                 (
                     reading,
@@ -131,12 +134,18 @@ class TurnReader:
                         moment=moment,
                         emotional=emotional,
                         says=a,
-                        lead_subject=reading.subject.mention if leans else "",
+                        lead_subject=lead if tail else reading.subject.mention if leans else "",
                     ),
                 )
             )
         thread.last = len(draft.items) - 1
         thread.said = True
+
+    @staticmethod
+    def _lead(draft: Draft, first: Reading) -> str:
+        """Subject and verb of a clause, before which a tail can be read alone: "I'm" of "I'm a nurse in Leeds"."""
+        verb = _WORD.match(draft.mirror, first.start)
+        return draft.turn.content[first.subject.start : verb.end() if verb else first.start].strip()
 
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)

@@ -40,7 +40,9 @@ _DATE = re.compile(
     |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
     |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
     |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
     |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
+    |(?P<emonth>\b(?:in|next|last)\ (?P<em3>{_MONTHS})\b(?!\ \d))
     |(?P<edm>\b(?:the\ )?(?P<ed2>\d{{1,2}})(?:st|nd|rd|th)?\ (?:of\ )?(?P<em2>{_MONTHS})\b(?:,?\ (?P<ey2>\d{{4}}))?)
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -61,15 +63,20 @@ class Moment:
     timed: bool
     weekly: bool = False  # a weekday without "next" or "last"
     ahead: bool = False  # after the statement
+    yearly: bool = False  # a month without its year
+    form: str = "%Y-%m-%d"  # as exact as the words: "next month" names no day
 
-    def back(self, by: timedelta) -> Moment:
-        """The same, ``by`` earlier."""
-        return replace(self, at=self.at - by, ahead=False)
+    def before(self) -> Moment:
+        """The last time instead of the next: what is told as past lies behind."""
+        if not self.ahead or not (self.weekly or self.yearly):
+            return self
+        at = self.at - timedelta(days=7) if self.weekly else self.at.replace(year=self.at.year - 1)
+        return replace(self, at=at, ahead=False)
 
     @property
     def label(self) -> str:
         """As it is put behind the content: a date, or date and time."""
-        return self.at.strftime("%Y-%m-%d %H:%M" if self.timed else "%Y-%m-%d")
+        return self.at.strftime(f"{self.form} %H:%M" if self.timed else self.form)
 
 
 def zone(name: str) -> ZoneInfo:
@@ -87,15 +94,17 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
         return None
     here = said_at.astimezone(zone(timezone))
     try:
-        day = _RESOLVE[_kind(hit)](hit, here)
-        clock = clock_near(text, hit, end)
+        kind = _kind(hit)
+        day = _RESOLVE[kind](hit, here)
+        form = _form(kind, hit)
+        clock = clock_near(text, hit, end) if form == "%Y-%m-%d" else None
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
         else:
             at = day.replace(hour=clock[0].hour, minute=clock[0].minute, second=0, microsecond=0)
             stop = max(hit.end(), clock[1])
         weekly = bool(hit.group("zweek") or hit.group("eweek"))
-        return Moment(hit.start(), stop, at, clock is not None, weekly, at > here)
+        return Moment(hit.start(), stop, at, clock is not None, weekly, at > here, kind == "emonth", form)
     except (ValueError, OverflowError):
         return None  # the thirty-first of June
 
@@ -148,6 +157,32 @@ def _en_week(hit: re.Match[str], here: datetime) -> datetime:
     return _week(here, weekday, {"next": 1, "last": -1}.get(which))
 
 
+def _en_span(hit: re.Match[str], here: datetime) -> datetime:
+    """The first day of the week, weekend, month or year that is named."""
+    step = {"next": 1, "last": -1}.get((hit.group("swhich") or "").lower(), 0)
+    unit = (hit.group("sunit") or "weekend").lower()
+    if unit == "year":
+        return here.replace(year=here.year + step, month=1, day=1)
+    if unit == "month":
+        month = here.month + step
+        year = here.year + (month > 12) - (month < 1)
+        return here.replace(year=year, month=(month - 1) % 12 + 1, day=1)
+    return _week(here, 5 if unit == "weekend" else 0, step)
+
+
+def _en_month(hit: re.Match[str], here: datetime) -> datetime:
+    month = _EN_MONTH[hit.group("em3").lower()[:3]]
+    found = here.replace(month=month, day=1)
+    if hit.group().lower().startswith("last"):
+        return found if found < here.replace(day=1) else found.replace(year=found.year - 1)
+    return found.replace(year=found.year + 1) if month < here.month else found
+
+
+def _form(kind: str, hit: re.Match[str]) -> str:
+    unit = (hit.group("sunit") or "").lower()
+    return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
+
+
 def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
     days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
     head = unit.replace("个", "").lower()[0]
@@ -175,6 +210,8 @@ _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
     "near": lambda hit, here: here + timedelta(days=_NEAR[hit.group("near").lower()]),
     "eweek": _en_week,
     "ein": lambda hit, here: _shift(here, number(hit.group("en")), hit.group("eu"), 1),
+    "espan": _en_span,
+    "emonth": _en_month,
     "eago": lambda hit, here: _shift(here, number(hit.group("an")), hit.group("au"), -1),
     "emd": lambda hit, here: _of(
         here, hit.group("ey1"), _EN_MONTH[hit.group("em1").lower()[:3]], int(hit.group("ed1"))
