@@ -42,7 +42,8 @@ LIMITS = (
 SHOWN = 400  # misses kept in the file, of the first half only
 QUICK = 30  # dialogues
 _SELF = re.compile(r"\b(?:i|my)\b", re.IGNORECASE)
-_LOOSE = frozenset({"note", "event", "opinion"})  # kept in the user's own words
+NOTE = "note"
+_LOOSE = frozenset({NOTE, "event", "opinion"})  # kept in the user's own words
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bench.persona_chats import said_turn, utterances
+from bench.persona_chats import SAID_AT, said_turn, utterances
 from hermes_memory.adapters.rule_extractor import RuleExtractor
 from hermes_memory.core.candidate import Candidate, ExtractionRequest
 from hermes_memory.core.model import Role, Scope, Turn
@@ -116,7 +116,7 @@ def _memdaily(folder: Path) -> Iterator[Pair]:
     rows = chain.from_iterable(user["turns"] for user in users)
     chat = json.loads((folder / "chitchat.json").read_text(encoding="utf-8"))
     for index, row in enumerate(chain(rows, chat)):
-        at = datetime.fromisoformat(row["time"])
+        at = datetime.fromisoformat(row["time"]) if row["time"][4] == "-" else SAID_AT
         yield None, said_turn("memdaily", index, row["message"], at=at)
 
 

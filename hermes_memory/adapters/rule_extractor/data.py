@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_memory.adapters.rule_extractor.worth import Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
 
@@ -158,4 +159,5 @@ class Rules:
     patterns: tuple[Pattern, ...]
     probes: tuple[Probe, ...]
     affirming: Affirming
+    worth: Worth
     weights: dict[str, Weight]

@@ -20,7 +20,8 @@ class RuleExtractor:
     """Reads Chinese (simplified and traditional), English and mixed turns by rules. Port: ``Extractor``."""
 
     def __init__(self, rules: Rules, dimensions: Dimensions) -> None:
-        self._reader = TurnReader(rules, dimensions)
+        self.rules = rules
+        self.reader = TurnReader(rules, dimensions)
 
     @property
     def name(self) -> str:
@@ -39,7 +40,7 @@ class RuleExtractor:
         before = request.context[-1] if request.context else None
         for turn in request.turns:
             if turn.role is Role.USER:
-                found = self._reader.read(turn, _same_session(before, turn), request.known)
+                found = self.reader.read(turn, _same_session(before, turn), request.known)
                 candidates += found[0]
                 affirmations += found[1]
                 refusals += found[2]

@@ -24,6 +24,7 @@ from hermes_memory.adapters.rule_extractor.data import (
     Weight,
 )
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
+from hermes_memory.adapters.rule_extractor.worth import Cue, Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimension, Dimensions
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
@@ -79,6 +80,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
             phrase=either("affirming.phrase", affirming["phrase"]),
             denial=either("affirming.denial", affirming["denial"]),
         ),
+        worth=_worth(_read(folder, "worth.toml")),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
 
@@ -217,6 +219,18 @@ def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
     _known(where, row["dimension"], known)
     regex = either(where, {key: row[key] for key in LANGUAGES})
     return Probe(regex=regex, dimension=row["dimension"], predicate=row["dimension"], splits=row["splits"])
+
+
+def _worth(table: Mapping[str, Any]) -> Worth:
+    _keys("worth", table, ("enough", "cue"))
+    cues = []
+    for row in table["cue"]:
+        where = f"worth.cue.{row.get('name')}"
+        _keys(where, {"asked": False, **row}, ("name", "regex", "points", "asked"))
+        cues.append(
+            Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), row.get("asked", False))
+        )
+    return Worth(tuple(cues), float(table["enough"]))
 
 
 def _weights(table: Mapping[str, Any], dimensions: Dimensions) -> dict[str, Weight]:

@@ -8,7 +8,7 @@ from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import At, Rules
-from hermes_memory.adapters.rule_extractor.draft import Draft, Thread, settled
+from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
 from hermes_memory.adapters.rule_extractor.mirror import simplified
@@ -17,10 +17,11 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Memory, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Memory, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
+_CJK = re.compile(r"[一-鿿]")
 _WORD = re.compile(r"[\w']+")
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
@@ -39,11 +40,24 @@ class TurnReader:
         self, turn: Turn, before: Turn | None, known: tuple[Memory, ...]
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
         """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it."""
+        draft = self._drafted(turn, before)
+        if draft is None:
+            return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+        return self._finish(draft, known)
+
+    def weighed(self, turn: Turn, before: Turn | None) -> tuple[list[str], str]:
+        """The English words of a turn whose worth decides, and the question before them: to fit the points."""
+        draft = self._drafted(turn, before)
+        return (draft.weighed, draft.question) if draft else ([], "")
+
+    def _drafted(self, turn: Turn, before: Turn | None) -> Draft | None:
+        """What a turn says; None if it is all filler."""
         mirror = simplified(turn.content)
         if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
-            return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
+            return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
-        draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
+        tone = listen(mirror, parts, self._rules.speech, self._rules.grammar)
+        draft = Draft(turn, mirror, tone, question=self._question(before))
         seen: set[str] = set()
         for part in parts:
             words = mirror[part.start : part.end]
@@ -52,7 +66,7 @@ class TurnReader:
                 self._sentence(draft, part)
         if not draft.items:
             self._answer(draft, before)
-        return self._finish(draft, known)
+        return draft
 
     # --- one sentence
 
@@ -61,14 +75,18 @@ class TurnReader:
         count = len(draft.items)
         for clause in part.clauses:
             self._clause(draft, thread, clause)
-        if len(draft.items) == count and not thread.said and not thread.asked:
-            self._note(draft, part, thread)
+        if _CJK.search(draft.mirror, part.start, part.end):
+            if len(draft.items) == count and not thread.said and not thread.asked:
+                self._note(draft, thread, Stretch(part.start, part.end, thread.who))
+            return
+        for stretch in thread.unread:
+            self._note(draft, thread, stretch)
 
     def _clause(self, draft: Draft, thread: Thread, clause: Clause) -> None:
         act = draft.tone.at(clause.start)
         if act in SILENT:
             draft.refuse(REASON_OF[act])
-            thread.said = True
+            thread.said, thread.open = True, False
             return
         opening = self._opener.read(
             draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of
@@ -80,7 +98,7 @@ class TurnReader:
             return
         if is_question(draft.mirror, thread.sentence, clause, self._rules.speech):
             draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
-            thread.asked = True
+            thread.asked, thread.open = True, False
             return
         self._state(draft, thread, clause, opening)
         thread.prefix = None
@@ -139,7 +157,7 @@ class TurnReader:
                 )
             )
         thread.last = len(draft.items) - 1
-        thread.said = True
+        thread.said, thread.open = True, False
 
     @staticmethod
     def _lead(draft: Draft, first: Reading) -> str:
@@ -170,9 +188,26 @@ class TurnReader:
             return
         if speech.command.match(said) or speech.task.match(said):
             draft.refuse(Reason.COMMAND)
-            thread.said = True
+            thread.said, thread.open = True, False
+            return
+        thread.leave(clause.start if thread.prefix is None else thread.prefix, clause.end)
 
-    def _note(self, draft: Draft, part: Sentence, thread: Thread) -> None:
+    def _question(self, before: Turn | None) -> str:
+        """The last thing the assistant asked, if it asked."""
+        if before is None or before.role is not Role.ASSISTANT:
+            return ""
+        mirror = simplified(before.content)
+        asking = [one for one in sentences(mirror, self._rules.grammar.clause_break) if one.asks]
+        return mirror[asking[-1].start : asking[-1].end] if asking else ""
+
+    def _worth(self, draft: Draft, start: int, end: int) -> bool:
+        words = draft.mirror[start:end]
+        if _CJK.search(words):
+            return bool(self._rules.grammar.note.search(words))
+        draft.weighed.append(words)
+        return self._rules.worth.keeps(words, draft.question)
+
+    def _note(self, draft: Draft, thread: Thread, part: Stretch) -> None:
         act = draft.tone.at(part.start)
         start = self._opener.skip_leads(draft.mirror, part.start, part.end)
         if start >= part.end:
@@ -186,12 +221,11 @@ class TurnReader:
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
-        if not self._rules.grammar.note.search(draft.mirror[start : part.end]):
+        if not self._worth(draft, start, part.end):
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        who = thread.subject.who if thread.subject else USER
-        draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
+        draft.notes.append((part.who, Words(start, part.end, act, thread.markers, moment, says=start)))
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
