@@ -104,6 +104,7 @@ class Grammar:
     relation_en: Regex
     name: Regex
     note: Regex
+    mended: Regex
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hermes_memory.adapters.rule_extractor.building import Words
 from hermes_memory.adapters.rule_extractor.clauses import Sentence
 from hermes_memory.adapters.rule_extractor.matching import Reading
+from hermes_memory.adapters.rule_extractor.mending import Standing
 from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
 from hermes_memory.adapters.rule_extractor.speech import Tone
 from hermes_memory.core.candidate import Marker
@@ -44,6 +45,7 @@ class Draft:
     notes: list[tuple[str, Words]] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     spoken_of: Subject | None = None  # the last person other than the user
+    standing: list[Standing] = field(default_factory=list)  # what a correction may be about
     question: str = ""  # what the assistant asked just before
     weighed: list[str] = field(default_factory=list)  # English words whose worth was asked
 

@@ -7,9 +7,10 @@ from importlib.resources import files
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.rule_extractor.data import Rules
 from hermes_memory.adapters.rule_extractor.loading import load_rules
+from hermes_memory.adapters.rule_extractor.marking import markers_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.reader import TurnReader
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, ExtractionRequest, Refusal
+from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Role, Turn
 
@@ -40,7 +41,9 @@ class RuleExtractor:
         before = request.context[-1] if request.context else None
         for turn in request.turns:
             if turn.role is Role.USER:
-                found = self.reader.read(turn, _same_session(before, turn), request.known)
+                here = [item for item in candidates if item.span.session_id == turn.session_id]
+                earlier = [*self._context(request, turn), *here]
+                found = self.reader.read(turn, _same_session(before, turn), request.known, earlier)
                 candidates += found[0]
                 affirmations += found[1]
                 refusals += found[2]
@@ -51,6 +54,14 @@ class RuleExtractor:
             affirmations=tuple(affirmations),
             refusals=tuple(refusals),
         )
+
+
+    def _context(self, request: ExtractionRequest, turn: Turn) -> list[Candidate]:
+        """What the user's turns before said: read again only where a turn sets one value against another."""
+        if Marker.CORRECTION not in markers_in(turn.content, 0, len(turn.content), self.rules.markers):
+            return []
+        turns = [one for one in request.context if one.role is Role.USER and one.session_id == turn.session_id]
+        return [item for one in turns for item in self.reader.read(one, None, ())[0]]
 
 
 def _same_session(before: Turn | None, turn: Turn) -> Turn | None:

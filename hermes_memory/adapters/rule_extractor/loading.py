@@ -49,7 +49,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note",
+    "name", "note", "mended",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -122,6 +122,7 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         relation_en=compiled("grammar.relation.en", table["relation"]["en"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
+        mended=either("grammar.mended", table["mended"]),
     )
 
 

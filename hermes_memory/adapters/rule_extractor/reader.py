@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
@@ -11,6 +12,7 @@ from hermes_memory.adapters.rule_extractor.data import At, Rules
 from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
+from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.opening import Opener, Opening
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_question, listen
@@ -37,27 +39,34 @@ class TurnReader:
         self._builder = Builder(rules, dimensions)
 
     def read(
-        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...]
+        self,
+        turn: Turn,
+        before: Turn | None,
+        known: tuple[Memory, ...],
+        earlier: Sequence[Candidate] = (),
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it."""
-        draft = self._drafted(turn, before)
+        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it.
+
+        ``known`` and ``earlier``, what was read in the turns before, are what a correction may speak of.
+        """
+        draft = self._drafted(turn, before, [*standing_in(known), *standing_in(earlier)])
         if draft is None:
             return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
         return self._finish(draft, known)
 
     def weighed(self, turn: Turn, before: Turn | None) -> tuple[list[str], str]:
         """The English words of a turn whose worth decides, and the question before them: to fit the points."""
-        draft = self._drafted(turn, before)
+        draft = self._drafted(turn, before, [])
         return (draft.weighed, draft.question) if draft else ([], "")
 
-    def _drafted(self, turn: Turn, before: Turn | None) -> Draft | None:
+    def _drafted(self, turn: Turn, before: Turn | None, standing: list[Standing]) -> Draft | None:
         """What a turn says; None if it is all filler."""
         mirror = simplified(turn.content)
         if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
             return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
         tone = listen(mirror, parts, self._rules.speech, self._rules.grammar)
-        draft = Draft(turn, mirror, tone, question=self._question(before))
+        draft = Draft(turn, mirror, tone, standing=standing, question=self._question(before))
         seen: set[str] = set()
         for part in parts:
             words = mirror[part.start : part.end]
@@ -118,7 +127,8 @@ class TurnReader:
             thread.lengthen(draft, clause.end)
             return
         if not found:
-            self._unread(draft, thread, clause, opening)
+            if not self._mend(draft, thread, clause, opening):
+                self._unread(draft, thread, clause, opening)
             return
         self._add(draft, thread, found, start, clause.end, markers, moment)
 
@@ -177,6 +187,24 @@ class TurnReader:
             return None  # "every Friday" is not a date
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
+
+    def _mend(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
+        if not self._rules.grammar.mended.fullmatch(draft.mirror, opening.content, clause.end):
+            return False
+        said = [self._builder.build(draft.turn, draft.mirror, *item) for item in draft.items]
+        standing = [*draft.standing, *standing_in(said)]
+        hit = mended(draft.mirror, opening.content, clause.end, standing, self._rules)
+        if hit is None:
+            return False
+        reading, old = hit
+        thing = draft.turn.content[reading.thing.start : reading.thing.end]
+        act = draft.tone.at(clause.start)
+        words = Words(
+            opening.content, clause.end, act, thread.markers, None, says=opening.content, content=restated(old, thing)
+        )
+        draft.items.append((reading, words))
+        thread.said, thread.open = True, False
+        return True
 
     # --- what is left
 
