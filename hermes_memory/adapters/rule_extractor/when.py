@@ -28,6 +28,7 @@ _NEAR = {
 _N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3})"
 _MONTHS = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _DAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_FULL_DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"  # "sun" alone shines
 _DATE = re.compile(
     rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
     |(?P<zfull>(?:(?P<zy>\d{{4}})年)?(?P<zm>\d{{1,2}})月(?P<zd>\d{{1,2}})[日号])
@@ -37,7 +38,7 @@ _DATE = re.compile(
     |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
        |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
-    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
+    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ (?P<eday>{_DAYS})|(?P<efull>{_FULL_DAYS}))\b(?!s))
     |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
     |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
     |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
@@ -153,7 +154,7 @@ def _zh_week(hit: re.Match[str], here: datetime) -> datetime:
 
 def _en_week(hit: re.Match[str], here: datetime) -> datetime:
     which = (hit.group("ewhich") or "").lower()
-    weekday = _EN_DAY[hit.group("eday").lower()[:3]]
+    weekday = _EN_DAY[(hit.group("eday") or hit.group("efull")).lower()[:3]]
     return _week(here, weekday, {"next": 1, "last": -1}.get(which))
 
 
