@@ -80,7 +80,7 @@ class TurnReader:
     # --- one sentence
 
     def _sentence(self, draft: Draft, part: Sentence) -> None:
-        thread = Thread(part, markers_in(draft.mirror, part.start, part.end, self._rules.markers))
+        thread = Thread(part, self._markers(draft, part.start, part.end))
         count = len(draft.items)
         for clause in part.clauses:
             self._clause(draft, thread, clause)
@@ -90,6 +90,9 @@ class TurnReader:
             return
         for stretch in thread.unread:
             self._note(draft, thread, stretch)
+
+    def _markers(self, draft: Draft, start: int, end: int) -> frozenset[Marker]:
+        return markers_in(draft.mirror, start, end, self._rules.markers)
 
     def _clause(self, draft: Draft, thread: Thread, clause: Clause) -> None:
         act = draft.tone.at(clause.start)
@@ -113,10 +116,11 @@ class TurnReader:
         thread.prefix = None
 
     def _state(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
-        own = markers_in(draft.mirror, clause.start, clause.end, self._rules.markers)
+        alone = (clause.start, clause.end) == (thread.sentence.start, thread.sentence.end)
+        own = thread.markers if alone else self._markers(draft, clause.start, clause.end)
         start = opening.content if thread.prefix is None else thread.prefix
         if thread.prefix is not None:
-            own |= markers_in(draft.mirror, thread.prefix, clause.start, self._rules.markers)
+            own |= self._markers(draft, thread.prefix, clause.start)
         names_subject = opening.subject is not None and thread.prefix is None
         markers = inherited(own, thread.markers, thread.before, names_subject)
         moment = self._moment(draft, start, clause.end, markers)
