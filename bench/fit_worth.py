@@ -35,12 +35,12 @@ def main() -> None:
     scores = np.full(len(labels), 9.0)
     for fold in range(FOLDS):
         train, test = open_ & (folds != fold), open_ & (folds == fold)
-        points = _fit([bags[i] for i in np.flatnonzero(train)], labels[train])
+        points = _fit([bags[i] for i in np.flatnonzero(train)], labels[train], worth)
         for i in np.flatnonzero(test):
             scores[i] = max((bag @ points for bag in bags[i]), default=-9.0)
     for cut in np.arange(-1.0, 1.01, 0.1):
         print(f"cut {cut:+.1f}  macro-F1 {_macro(labels, scores >= cut):.4f}  {_rates(labels, scores >= cut)}")
-    points = _fit([bags[i] for i in np.flatnonzero(open_)], labels[open_])
+    points = _fit([bags[i] for i in np.flatnonzero(open_)], labels[open_], worth)
     for cue, value in zip(worth.cues, points, strict=True):
         print(f"{value:+.1f}  {cue.name}")
     if "--write" in sys.argv:
@@ -70,14 +70,15 @@ def _gathered(
     return bags, np.array(labels), np.array(folds), np.array(typed)
 
 
-def _fit(bags: list[Floats], labels: NDArray[np.bool_]) -> Floats:
+def _fit(bags: list[Floats], labels: NDArray[np.bool_], worth: Worth) -> Floats:
     kept = [(bag, label) for bag, label in zip(bags, labels, strict=True) if len(bag)]
     wanted = np.array([label for _, label in kept], dtype=np.float64)
-    points = np.zeros(kept[0][0].shape[1])
+    points = np.array([cue.points if cue.fixed else 0.0 for cue in worth.cues])
+    free = np.array([not cue.fixed for cue in worth.cues], dtype=np.float64)
     for _ in range(STEPS):
         best = np.stack([bag[int(np.argmax(bag @ points))] for bag, _ in kept])
         chance = 1 / (1 + np.exp(-best @ points))
-        points -= RATE * (best.T @ (chance - wanted) / len(kept) + DECAY * points)
+        points -= RATE * free * (best.T @ (chance - wanted) / len(kept) + DECAY * points)
     return points
 
 

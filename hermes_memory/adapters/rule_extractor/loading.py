@@ -227,11 +227,15 @@ def _worth(table: Mapping[str, Any]) -> Worth:
     cues = []
     for row in table["cue"]:
         where = f"worth.cue.{row.get('name')}"
-        _keys(where, {"asked": False, **row}, ("name", "regex", "points", "asked"))
+        _keys(where, {"asked": False, "fixed": False, **row}, ("name", "regex", "points", "asked", "fixed"))
         cues.append(
-            Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), row.get("asked", False))
+            Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row))
         )
     return Worth(tuple(cues), float(table["enough"]))
+
+
+def _switches(row: Mapping[str, Any]) -> dict[str, bool]:
+    return {name: bool(row.get(name, False)) for name in ("asked", "fixed")}
 
 
 def _weights(table: Mapping[str, Any], dimensions: Dimensions) -> dict[str, Weight]:

@@ -104,6 +104,9 @@ class TurnReader:
             draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of
         )
         thread.meet(draft, opening)
+        if self._shares(draft, thread, clause, opening):
+            thread.prefix = opening.content if thread.prefix is None else thread.prefix
+            return
         if opening.rest >= clause.end and opening.subject is None:
             if opening.content < clause.end and thread.prefix is None:
                 thread.prefix = opening.content
@@ -114,6 +117,13 @@ class TurnReader:
             return
         self._state(draft, thread, clause, opening)
         thread.prefix = None
+
+    @staticmethod
+    def _shares(draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
+        """Whether a clause is only the first of two subjects: "My wife Sarah" of "My wife Sarah and I …"."""
+        alone = opening.subject is not None and opening.rest >= clause.end
+        joint = draft.mirror[clause.end : thread.sentence.end].lower().strip()
+        return alone and joint.startswith("and i ")
 
     def _state(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
         alone = (clause.start, clause.end) == (thread.sentence.start, thread.sentence.end)

@@ -39,8 +39,8 @@ _DATE = re.compile(
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
        |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
     |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ (?P<eday>{_DAYS})|(?P<efull>{_FULL_DAYS}))\b(?!s))
-    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
-    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?|years?)\b)
+    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?|years?)\ ago\b)
     |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
     |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
     |(?P<emonth>\b(?:in|next|last)\ (?P<em3>{_MONTHS})\b(?!\ \d))
@@ -180,12 +180,12 @@ def _en_month(hit: re.Match[str], here: datetime) -> datetime:
 
 
 def _form(kind: str, hit: re.Match[str]) -> str:
-    unit = (hit.group("sunit") or "").lower()
+    unit = (hit.group("sunit") or hit.group("eu") or hit.group("au") or "").lower().rstrip("s")
     return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
 
 
 def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
-    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
+    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30, "y": 365}
     head = unit.replace("个", "").lower()[0]
     return here + timedelta(days=sign * count * days[head])
 

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A sign that words tell, or do not tell, something about a life. ``asked``: sought in the question before."""
+    """A sign that words tell, or do not tell, something about a life. ``asked``: sought in the question before.
+
+    ``fixed``: points set by hand, since the dialogues from which the others are fitted hold no such talk.
+    """
 
     name: str
     regex: re.Pattern[str]
     points: float
-    asked: bool
+    asked: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
