@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     benchmark, surroundings = BENCHMARKS[name], environment()
     if benchmark.needs is not None and not benchmark.needs.exists():
-        console.print(f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder")
+        console.print(
+            f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder"
+        )
         return True
     report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
     for drawn in report.tables:

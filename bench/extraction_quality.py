@@ -182,7 +182,16 @@ def _f1(hit: int, alarm: int, lost: int) -> float:
 
 
 def _table(name: str, rows: Sequence[Score]) -> Any:
-    columns = ("reader", "macro-F1", "precision", "recall", "specificity", "facts covered", "typed", "user scope")
+    columns = (
+        "reader",
+        "macro-F1",
+        "precision",
+        "recall",
+        "specificity",
+        "facts covered",
+        "typed",
+        "user scope",
+    )
     cells = [
         (r.reader, r.macro_f1, r.precision, r.recall, r.specificity, r.coverage, r.typed, r.user_scope)
         for r in rows

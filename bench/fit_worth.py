@@ -39,7 +39,9 @@ def main() -> None:
         for i in np.flatnonzero(test):
             scores[i] = max((bag @ points for bag in bags[i]), default=-9.0)
     for cut in np.arange(-1.0, 1.01, 0.1):
-        print(f"cut {cut:+.1f}  macro-F1 {_macro(labels, scores >= cut):.4f}  {_rates(labels, scores >= cut)}")
+        print(
+            f"cut {cut:+.1f}  macro-F1 {_macro(labels, scores >= cut):.4f}  {_rates(labels, scores >= cut)}"
+        )
     points = _fit([bags[i] for i in np.flatnonzero(open_)], labels[open_], worth)
     for cue, value in zip(worth.cues, points, strict=True):
         print(f"{value:+.1f}  {cue.name}")

@@ -40,7 +40,14 @@ _NUMBERS = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
     )
 }  # fmt: skip
-_SHORT = (("n't", " not"), ("'m", " am"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'d", " would"))
+_SHORT = (
+    ("n't", " not"),
+    ("'m", " am"),
+    ("'re", " are"),
+    ("'ve", " have"),
+    ("'ll", " will"),
+    ("'d", " would"),
+)
 _WORD = re.compile(r"[a-z0-9]+")
 _FACTS = re.compile(r"(?<=[.!?])\s+")
 
@@ -72,7 +79,9 @@ def halves(found: Sequence[Utterance]) -> tuple[list[Utterance], list[Utterance]
 
 def _dialogue(number: int, said: Sequence[dict[str, str]]) -> Iterator[Utterance]:
     for index, row in enumerate(said):
-        before = said_turn(f"d{number}", index - 1, said[index - 1]["text"], Role.ASSISTANT) if index else None
+        before = (
+            said_turn(f"d{number}", index - 1, said[index - 1]["text"], Role.ASSISTANT) if index else None
+        )
         labels = row.get("persona_text") or ""
         facts = tuple(part.strip() for part in _FACTS.split(labels) if part.strip())
         yield Utterance(number, said_turn(f"d{number}", index, row["text"]), before, facts)

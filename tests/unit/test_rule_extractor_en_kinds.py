@@ -102,7 +102,10 @@ COMPOUND = [
         "I'm 28, I work at a bank and I hate mondays.",
         {"age": "28", "employer": "bank", "interest": "mondays"},
     ),
-    ("I moved to Bristol, but I still work for a Dublin firm.", {"city": "Bristol", "employer": "Dublin firm"}),
+    (
+        "I moved to Bristol, but I still work for a Dublin firm.",
+        {"city": "Bristol", "employer": "Dublin firm"},
+    ),
 ]
 
 
@@ -225,7 +228,9 @@ TEMPORARY = [
 
 @pytest.mark.parametrize("content", TEMPORARY)
 def test_spec_4_1_7_a_passing_wish_is_no_trait(content: str) -> None:
-    assert not [item for item in stored(content) if item.scope is Scope.USER and item.category is not Category.EVENT]
+    assert not [
+        item for item in stored(content) if item.scope is Scope.USER and item.category is not Category.EVENT
+    ]
     assert all(item.scope is not Scope.USER for item in stored(content))
 
 
@@ -426,3 +431,58 @@ def test_spec_7_6_an_informative_sentence_is_kept_in_the_user_s_words(content: s
     assert kept
     for item in kept:
         assert item.content in content
+
+
+CONTENTS = [
+    ("I'm a nurse in Leeds.", {"occupation": "I'm a nurse", "city": "I'm in Leeds"}),
+    ("I work as a chef for a cruise line.", {"occupation": "I work as a chef", "employer": "I work for a cruise line"}),
+    ("Hi, I'm Nora, a 31 year old plumber from Utrecht.", {"age": "I'm a 31 year old", "hometown": "I'm from Utrecht"}),
+    ("I love ramen but hate sushi.", {"food": "I hate sushi"}),
+    ("I have asthma and a peanut allergy.", {"illness": "I have asthma", "allergy": "a peanut allergy"}),
+    ("My wife Ulla and I have two sons.", {"children": "My wife Ulla and I have two sons"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "wanted"), CONTENTS)
+def test_spec_3_1_each_atom_can_be_read_alone(content: str, wanted: dict[str, str]) -> None:
+    assert wanted.items() <= {item.dimension: item.content for item in stored(content)}.items()
+
+
+def test_spec_6_a_mended_value_is_told_in_the_old_words() -> None:
+    said, then = turn("I live in Lisbon."), turn("No wait, it's Porto, not Lisbon.", index=1)
+    (_, found) = read(said, then).candidates
+    assert found.content == "I live in Porto"
+    (again,) = read(then, context=(said,)).candidates
+    assert (again.content, again.dimension) == ("I live in Porto", "city")
+
+
+MISREAD = [
+    ("I have to take my dog to the vet tomorrow.", "pet"),
+    ("I have to pick up my kids.", "children"),
+    ("I'm Hungarian.", "name"),
+    ("I have never had a cat.", "pet"),
+    ("I'd hate to miss it.", "interest"),
+    ("I have a question about my car.", "vehicle"),
+    ("I'm turning into a couch potato.", "age"),
+    ("Enjoy the weekend!", "interest"),
+    ("From now on!", "hometown"),
+]
+
+
+@pytest.mark.parametrize(("content", "dimension"), MISREAD)
+def test_spec_4_1_2_words_that_only_look_like_a_statement_are_not_read_as_one(
+    content: str, dimension: str
+) -> None:
+    assert dimension not in {item.dimension for item in stored(content)}
+
+
+TASKS = [
+    "I need help with my essay.", "I'd like to book a table for two.", "I have a question about Python.",
+    "I'm trying to fix this bug.", "I want to know how to boil eggs.", "I'm getting an error when I start it.",
+    "I love it!", "I did too.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", TASKS)
+def test_spec_4_1_4_a_task_of_the_moment_is_no_note(content: str) -> None:
+    assert stored(content) == []

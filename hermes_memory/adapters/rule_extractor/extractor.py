@@ -10,7 +10,14 @@ from hermes_memory.adapters.rule_extractor.loading import load_rules
 from hermes_memory.adapters.rule_extractor.marking import markers_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.reader import TurnReader
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, ExtractionRequest, Marker, Refusal
+from hermes_memory.core.candidate import (
+    Affirmation,
+    Candidate,
+    Extraction,
+    ExtractionRequest,
+    Marker,
+    Refusal,
+)
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Role, Turn
 
@@ -55,12 +62,13 @@ class RuleExtractor:
             refusals=tuple(refusals),
         )
 
-
     def _context(self, request: ExtractionRequest, turn: Turn) -> list[Candidate]:
         """What the user's turns before said: read again only where a turn sets one value against another."""
         if Marker.CORRECTION not in markers_in(turn.content, 0, len(turn.content), self.rules.markers):
             return []
-        turns = [one for one in request.context if one.role is Role.USER and one.session_id == turn.session_id]
+        turns = [
+            one for one in request.context if one.role is Role.USER and one.session_id == turn.session_id
+        ]
         return [item for one in turns for item in self.reader.read(one, None, ())[0]]
 
 

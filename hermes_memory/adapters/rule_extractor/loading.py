@@ -228,9 +228,7 @@ def _worth(table: Mapping[str, Any]) -> Worth:
     for row in table["cue"]:
         where = f"worth.cue.{row.get('name')}"
         _keys(where, {"asked": False, "fixed": False, **row}, ("name", "regex", "points", "asked", "fixed"))
-        cues.append(
-            Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row))
-        )
+        cues.append(Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row)))
     return Worth(tuple(cues), float(table["enough"]))
 
 

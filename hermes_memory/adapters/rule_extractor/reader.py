@@ -24,6 +24,10 @@ from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _CJK = re.compile(r"[一-鿿]")
+_OWN = re.compile(r"(?:i|we)\b", re.IGNORECASE)
+_VERBLESS = re.compile(
+    r"(?:an?|the|\w+(?:ing|ed)|single|vegan|vegetarian|severe|from|originally|allergic|not)\b", re.IGNORECASE
+)
 _WORD = re.compile(r"[\w']+")
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
@@ -157,26 +161,25 @@ class TurnReader:
         moment: Moment | None,
     ) -> None:
         ends = sorted({reading.end for reading in found})
-        lead = self._lead(draft, found[0])
         for reading in found:
             index = ends.index(reading.end)
             a = start if index == 0 else ends[index - 1]
             b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
-            tail = reading.pattern.at is At.TAIL
-            leans = tail or (not reading.subject.is_user and not reading.named and reading.subject.start < a)
+            lead = self._lead(draft, reading, found[0], a)
+            says = reading.start if reading.pattern.at is At.TAIL else a
             draft.items.append(
                 (
                     reading,
                     Words(
-                        start=reading.subject.start if leans else a,
+                        start=reading.subject.start if lead else a,
                         end=b,
                         act=act,
                         markers=markers,
                         moment=moment,
                         emotional=emotional,
-                        says=a,
-                        lead_subject=lead if tail else reading.subject.mention if leans else "",
+                        says=says,
+                        lead_subject=lead,
                     ),
                 )
             )
@@ -184,10 +187,18 @@ class TurnReader:
         thread.said, thread.open = True, False
 
     @staticmethod
-    def _lead(draft: Draft, first: Reading) -> str:
-        """Subject and verb of a clause, before which a tail can be read alone: "I'm" of "I'm a nurse in Leeds"."""
-        verb = _WORD.match(draft.mirror, first.start)
-        return draft.turn.content[first.subject.start : verb.end() if verb else first.start].strip()
+    def _lead(draft: Draft, reading: Reading, first: Reading, start: int) -> str:
+        """What stands before words that name nobody: "I'm" before "in Leeds", "My sister" before "speaks Arabic"."""
+        text, subject = draft.turn.content, reading.subject
+        if reading.pattern.at is At.TAIL:
+            verb = _WORD.match(draft.mirror, first.start)
+            return text[subject.start : verb.end() if verb else first.start].strip()
+        if reading.named or subject.start >= start:
+            return ""
+        if not subject.is_user:
+            return subject.mention
+        own, bare = _OWN.match(draft.mirror, subject.start), _VERBLESS.match(draft.mirror, reading.start)
+        return text[subject.start : own.end()] if own and not bare else ""
 
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)
@@ -214,7 +225,13 @@ class TurnReader:
         thing = draft.turn.content[reading.thing.start : reading.thing.end]
         act = draft.tone.at(clause.start)
         words = Words(
-            opening.content, clause.end, act, thread.markers, None, says=opening.content, content=restated(old, thing)
+            opening.content,
+            clause.end,
+            act,
+            thread.markers,
+            None,
+            says=opening.content,
+            content=restated(old, thing),
         )
         draft.items.append((reading, words))
         thread.said, thread.open = True, False
