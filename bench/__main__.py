@@ -1,4 +1,4 @@
-"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import conflict_suite, extraction_zh, gate_cost, recall_latency, warm_memory
+from bench import conflict_suite, extraction_quality, extraction_zh, gate_cost, recall_latency, warm_memory
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -30,6 +30,7 @@ class Benchmark:
 
     run: Run
     limits: Sequence[Limit]
+    needs: Path | None = None  # data that is not part of the product: without it there is nothing to measure
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
+    "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
 }
 
 
@@ -58,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
     benchmark, surroundings = BENCHMARKS[name], environment()
+    if benchmark.needs is not None and not benchmark.needs.exists():
+        console.print(
+            f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder"
+        )
+        return True
     report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
     for drawn in report.tables:
         console.print(drawn)

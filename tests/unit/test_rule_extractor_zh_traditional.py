@@ -29,7 +29,7 @@ def test_spec_4_1_2_twins_give_the_same_memories_in_their_own_characters(
 ) -> None:
     mine, theirs = stored(traditional), stored(simple)
 
-    def outline(found: list) -> list[tuple[str, ...]]:  # type: ignore[type-arg]
+    def outline(found: list) -> list[tuple[str, ...]]:
         return [
             (item.dimension, item.polarity.value, item.scope.value, item.category.value) for item in found
         ]

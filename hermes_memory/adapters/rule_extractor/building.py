@@ -40,7 +40,7 @@ class Words:
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
     past: bool = False  # it was so, and need not be so now
-    content: str = ""  # where it is not the words of the stretch themselves
+    content: str = ""  # an earlier statement with its value replaced; otherwise the words themselves
 
 
 class Builder:
@@ -201,7 +201,9 @@ class Builder:
         category: Category,
     ) -> str:
         start, end = words.says, words.end
-        if reading.listed:
+        if words.content:
+            content = words.content
+        elif reading.listed:
             content = self._one_of_many(text, reading, words)
         else:
             content = self._trim(text, start, end, keep=reading.thing.end)

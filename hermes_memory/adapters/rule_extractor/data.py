@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_memory.adapters.rule_extractor.worth import Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
 
@@ -18,6 +19,7 @@ class At(StrEnum):
     PREDICATE = "predicate"  # after the subject
     POSSESSIVE = "possessive"  # after "my", "my sister's"
     CLAUSE = "clause"  # at the subject itself, which is part of the pattern
+    TAIL = "tail"  # behind another statement of the same clause: "a nurse in Leeds"
 
 
 class Veto(StrEnum):
@@ -55,6 +57,7 @@ class Pattern:
     place: bool = False  # the object is a place: keep the city
     whole: bool = False  # the object is all the matched words
     date: bool = False  # only with a date in the clause
+    after: tuple[str, ...] = ()  # of a tail: the dimensions it may stand behind
     needs: Marker | None = None
     markers: frozenset[Marker] = frozenset()
     category: Category | None = None
@@ -114,6 +117,7 @@ class Grammar:
     name: Regex
     note: Regex
     afterthought: Regex  # what may follow a statement without being part of it
+    mended: Regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +173,5 @@ class Rules:
     patterns: tuple[Pattern, ...]
     probes: tuple[Probe, ...]
     affirming: Affirming
+    worth: Worth
     weights: dict[str, Weight]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from hermes_memory.adapters.rule_extractor.building import Words
 from hermes_memory.adapters.rule_extractor.clauses import Sentence
 from hermes_memory.adapters.rule_extractor.matching import Reading
+from hermes_memory.adapters.rule_extractor.mending import Standing
 from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
 from hermes_memory.adapters.rule_extractor.speech import Tone
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import Polarity, Turn
+from hermes_memory.core.model import USER, Polarity, Turn
 from hermes_memory.core.reasons import Reason
 
 Item = tuple[Reading, Words]
@@ -45,11 +46,23 @@ class Draft:
     notes: list[tuple[str, Words]] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     spoken_of: Subject | None = None  # the last person other than the user
+    standing: list[Standing] = field(default_factory=list)  # what a correction may be about
+    question: str = ""  # what the assistant asked just before
+    weighed: list[str] = field(default_factory=list)  # English words whose worth was asked
 
     def refuse(self, reason: Reason) -> None:
         """Note why a part holds nothing, once."""
         if reason not in self.reasons:
             self.reasons.append(reason)
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Clauses in a row that state something no pattern reads, and whom they are about."""
+
+    start: int
+    end: int
+    who: str
 
 
 @dataclass(slots=True)
@@ -66,6 +79,8 @@ class Thread:
     addressed: bool = False  # the clause before was about the one who is spoken to
     said: bool = False
     asked: bool = False
+    unread: list[Stretch] = field(default_factory=list)
+    open: bool = False  # whether the last unread stretch may still grow
 
     def describes_last(self, draft: Draft, reading: Reading) -> bool:
         """Whether the words are about what was just named: "I have a daughter, five years old"."""
@@ -84,6 +99,19 @@ class Thread:
         if self.last is not None and not draft.items[self.last][0].listed:
             reading, words = draft.items[self.last]
             draft.items[self.last] = (reading, replace(words, end=end))
+
+    @property
+    def who(self) -> str:
+        """Whom the sentence is about so far."""
+        return self.subject.who if self.subject else USER
+
+    def leave(self, start: int, end: int) -> None:
+        """Keep an unread clause in mind, together with the unread one before it."""
+        if self.open:
+            self.unread[-1].end = end
+        else:
+            self.unread.append(Stretch(start, end, self.who))
+        self.open = True
 
     def meet(self, draft: Draft, opening: Opening) -> None:
         """Remember whom the clause is about."""

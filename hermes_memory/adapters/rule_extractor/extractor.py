@@ -7,9 +7,17 @@ from importlib.resources import files
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.rule_extractor.data import Rules
 from hermes_memory.adapters.rule_extractor.loading import load_rules
+from hermes_memory.adapters.rule_extractor.marking import markers_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.reader import TurnReader
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, ExtractionRequest, Refusal
+from hermes_memory.core.candidate import (
+    Affirmation,
+    Candidate,
+    Extraction,
+    ExtractionRequest,
+    Marker,
+    Refusal,
+)
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Role, Turn
 
@@ -20,7 +28,8 @@ class RuleExtractor:
     """Reads Chinese (simplified and traditional), English and mixed turns by rules. Port: ``Extractor``."""
 
     def __init__(self, rules: Rules, dimensions: Dimensions) -> None:
-        self._reader = TurnReader(rules, dimensions)
+        self.rules = rules
+        self.reader = TurnReader(rules, dimensions)
 
     @property
     def name(self) -> str:
@@ -40,8 +49,10 @@ class RuleExtractor:
         earlier = next((turn for turn in reversed(request.context) if turn.role is Role.USER), None)
         for turn in request.turns:
             if turn.role is Role.USER:
+                here = [item for item in candidates if item.span.session_id == turn.session_id]
+                said = [*self._context(request, turn), *here]
                 last = _same_session(earlier, turn)
-                found = self._reader.read(turn, _same_session(before, turn), request.known, last)
+                found = self.reader.read(turn, _same_session(before, turn), request.known, said, last)
                 candidates += found[0]
                 affirmations += found[1]
                 refusals += found[2]
@@ -53,6 +64,15 @@ class RuleExtractor:
             affirmations=tuple(affirmations),
             refusals=tuple(refusals),
         )
+
+    def _context(self, request: ExtractionRequest, turn: Turn) -> list[Candidate]:
+        """What the user's turns before said: read again only where a turn sets one value against another."""
+        if Marker.CORRECTION not in markers_in(turn.content, 0, len(turn.content), self.rules.markers):
+            return []
+        turns = [
+            one for one in request.context if one.role is Role.USER and one.session_id == turn.session_id
+        ]
+        return [item for one in turns for item in self.reader.read(one, None, ())[0]]
 
 
 def _same_session(before: Turn | None, turn: Turn) -> Turn | None:

@@ -24,13 +24,14 @@ from hermes_memory.adapters.rule_extractor.data import (
     Weight,
 )
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
+from hermes_memory.adapters.rule_extractor.worth import Cue, Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimension, Dimensions
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
 from hermes_memory.errors import InvalidConfig
 
 _MACRO = re.compile(r"@([A-Z]+)@")
-_LISTS = frozenset({"classes", "markers"})
+_LISTS = frozenset({"classes", "markers", "after"})
 _ENUMS: Mapping[str, Any] = {
     "at": At,
     "polarity": Polarity,
@@ -49,6 +50,7 @@ _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set
 _GRAMMAR = (
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
     "name", "note", "afterthought", "past", "echo", "rather", "amend", "retract", "addressed",
+    "mended",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -79,6 +81,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
             phrase=either("affirming.phrase", affirming["phrase"]),
             denial=either("affirming.denial", affirming["denial"]),
         ),
+        worth=_worth(_read(folder, "worth.toml")),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
 
@@ -131,6 +134,7 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         addressed=either("grammar.addressed", table["addressed"]),
         retract=either("grammar.retract", table["retract"]),
         past=either("grammar.past", table["past"]),
+        mended=either("grammar.mended", table["mended"]),
     )
 
 
@@ -184,11 +188,11 @@ def _pattern(
     if unknown := sorted(set(row) - _ROW):
         raise InvalidConfig(where, f"unknown keys: {', '.join(unknown)}")
     _known(where, row.get("dimension"), known)
-    for name in row.get("classes", []):
+    for name in (*row.get("classes", []), *row.get("after", [])):
         _known(where, None if name == "" else name, known | {"*"})
     values: dict[str, Any] = {key: row[key] for key in _FLAGS | _NUMBERS | {"classify"} if key in row}
     values |= {key: _member(f"{where}.{key}", kind, row[key]) for key, kind in _ENUMS.items() if key in row}
-    values["classes"] = tuple(row.get("classes", ()))
+    values["classes"], values["after"] = tuple(row.get("classes", ())), tuple(row.get("after", ()))
     values["markers"] = frozenset(
         _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
     )
@@ -228,6 +232,20 @@ def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
     _known(where, row["dimension"], known)
     regex = either(where, {key: row[key] for key in LANGUAGES})
     return Probe(regex=regex, dimension=row["dimension"], predicate=row["dimension"], splits=row["splits"])
+
+
+def _worth(table: Mapping[str, Any]) -> Worth:
+    _keys("worth", table, ("enough", "cue"))
+    cues = []
+    for row in table["cue"]:
+        where = f"worth.cue.{row.get('name')}"
+        _keys(where, {"asked": False, "fixed": False, **row}, ("name", "regex", "points", "asked", "fixed"))
+        cues.append(Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row)))
+    return Worth(tuple(cues), float(table["enough"]))
+
+
+def _switches(row: Mapping[str, Any]) -> dict[str, bool]:
+    return {name: bool(row.get(name, False)) for name in ("asked", "fixed")}
 
 
 def _weights(table: Mapping[str, Any], dimensions: Dimensions) -> dict[str, Weight]:

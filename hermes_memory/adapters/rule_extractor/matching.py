@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from hermes_memory.adapters.rule_extractor.data import At, Pattern, Rules, Veto
@@ -48,6 +48,7 @@ class Setting:
     dated: bool
     carried: Subject | None  # of the clause before, in the same sentence
     follows: bool  # a clause with a subject went before, in the same sentence
+    behind: str = ""  # the dimension just read, for tails
 
 
 class Matcher:
@@ -89,12 +90,13 @@ class Matcher:
     def _go_on(
         self, mirror: str, last: Reading, end: int, setting: Setting, languages: tuple[str, ...]
     ) -> list[Reading]:
-        """Chinese runs statements together: "我叫小王今年28岁在深圳做设计师"."""
-        if last.pattern.language != "zh":
-            return []
+        """Chinese runs statements together: "我叫小王今年28岁在深圳做设计师"; English adds: "a nurse in Leeds"."""
         at = self._opener.skip_adverbs(mirror, last.end, end)
-        attempt = Attempt(At.PREDICATE, at, last.subject)
-        return self._first(mirror, attempt, end, setting, languages) if at < end else []
+        if at >= end:
+            return []
+        place = At.PREDICATE if last.pattern.language == "zh" else At.TAIL
+        attempt = Attempt(place, at, last.subject)
+        return self._first(mirror, attempt, end, replace(setting, behind=last.dimension), languages)
 
     def _first(
         self, mirror: str, attempt: Attempt, end: int, setting: Setting, languages: tuple[str, ...]
@@ -113,6 +115,8 @@ class Matcher:
         if row.needs and row.needs not in setting.markers:
             return False
         if row.date and not setting.dated:
+            return False
+        if row.after and setting.behind not in row.after:
             return False
         if row.subjectless:
             return attempt.subject is None

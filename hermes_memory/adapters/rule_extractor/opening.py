@@ -15,7 +15,7 @@ _EN_SIDE = re.compile(
     r"step|\d+[- ]year[- ]old|two|three|four|dear|lovely|ex)[ -])*",
     re.IGNORECASE,
 )
-_EN_NAME = re.compile(r",?\s+(?-i:(?!I\b)[A-Z][a-z]+)(?=[\s',])")
+_EN_NAME = re.compile(r",?\s+(?-i:(?!I\b)[A-Z][a-z]+)(?=[\s',]|$)")
 _POSSESSIVE = re.compile(r"'s\s+|(?<=s)'\s+")
 _SPACE = re.compile(r"[\s,，、]*")
 _CJK = re.compile(r"[一-鿿]")

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last, without_retracted
 from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
-from hermes_memory.adapters.rule_extractor.data import Rules
-from hermes_memory.adapters.rule_extractor.draft import Draft, Thread, settled
+from hermes_memory.adapters.rule_extractor.data import At, Rules
+from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
+from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.opening import Opener, Opening
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_question, listen
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Layer, Memory, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Layer, Memory, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _MIN_NOTE = 8  # characters of a sentence about somebody close that say more than who it is
 _PASTIME = "leisure"  # the topic of what people compare in conversation: singers, films, games
+_CJK = re.compile(r"[一-鿿]")
+_OWN = re.compile(r"(?:i|we)\b", re.IGNORECASE)
+_VERBLESS = re.compile(
+    r"(?:an?|the|\w+(?:ing|ed)|single|vegan|vegetarian|severe|from|originally|allergic|not)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"[\w']+")
 _FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
@@ -38,26 +46,38 @@ class TurnReader:
         self._builder = Builder(rules, dimensions)
 
     def read(
-        self, turn: Turn, before: Turn | None, known: tuple[Memory, ...], earlier: Turn | None = None
+        self,
+        turn: Turn,
+        before: Turn | None,
+        known: tuple[Memory, ...],
+        earlier: Sequence[Candidate] = (),
+        last: Turn | None = None,
     ) -> tuple[list[Candidate], list[Affirmation], list[Refusal]]:
-        """Candidates, affirmations and refusals of one user turn.
+        """Candidates, affirmations and refusals of one user turn; ``before`` is the turn just before it.
 
-        ``before`` is the turn just before it, ``earlier`` the user's own last one.
+        ``known`` and ``earlier``, what was read in the turns before, are what a correction may speak of; ``last`` is
+        the user's own last turn, of which a bare value may be the correction.
         """
-        draft = self._drafted(turn, before)
+        draft = self._drafted(turn, before, [*standing_in(known), *standing_in(earlier)])
         if draft is None:
             return [], [], [Refusal(turn.message_id, Reason.FILLER, turn.session_id)]
         if not draft.items:
-            self._amend(draft, earlier)
+            self._amend(draft, last)
         return self._finish(draft, known)
 
-    def _drafted(self, turn: Turn, before: Turn | None) -> Draft | None:
+    def weighed(self, turn: Turn, before: Turn | None) -> tuple[list[str], str]:
+        """The English words of a turn whose worth decides, and the question before them: to fit the points."""
+        draft = self._drafted(turn, before, [])
+        return (draft.weighed, draft.question) if draft else ([], "")
+
+    def _drafted(self, turn: Turn, before: Turn | None, standing: list[Standing]) -> Draft | None:
         """What a turn says; None if it is all filler."""
         mirror = simplified(turn.content)
         if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
             return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
-        draft = Draft(turn, mirror, listen(mirror, parts, self._rules.speech, self._rules.grammar))
+        tone = listen(mirror, parts, self._rules.speech, self._rules.grammar)
+        draft = Draft(turn, mirror, tone, standing=standing, question=self._question(before))
         seen: set[str] = set()
         for part in parts:
             words = mirror[part.start : part.end]
@@ -71,23 +91,33 @@ class TurnReader:
     # --- one sentence
 
     def _sentence(self, draft: Draft, part: Sentence) -> None:
-        thread = Thread(part, markers_in(draft.mirror, part.start, part.end, self._rules.markers))
+        thread = Thread(part, self._markers(draft, part.start, part.end))
         count = len(draft.items)
         for clause in part.clauses:
             self._clause(draft, thread, clause)
-        if len(draft.items) == count and not thread.said and not thread.asked:
-            self._note(draft, part, thread)
+        if _CJK.search(draft.mirror, part.start, part.end):
+            if len(draft.items) == count and not thread.said and not thread.asked:
+                self._note(draft, thread, Stretch(part.start, part.end, thread.who))
+            return
+        for stretch in thread.unread:
+            self._note(draft, thread, stretch)
+
+    def _markers(self, draft: Draft, start: int, end: int) -> frozenset[Marker]:
+        return markers_in(draft.mirror, start, end, self._rules.markers)
 
     def _clause(self, draft: Draft, thread: Thread, clause: Clause) -> None:
         act = draft.tone.at(clause.start)
         if act in SILENT:
             draft.refuse(REASON_OF[act])
-            thread.said = True
+            thread.said, thread.open = True, False
             return
         opening = self._opener.read(
             draft.turn.content, draft.mirror, clause.start, clause.end, draft.spoken_of
         )
         thread.meet(draft, opening)
+        if self._shares(draft, thread, clause, opening):
+            thread.prefix = opening.content if thread.prefix is None else thread.prefix
+            return
         if opening.rest >= clause.end and opening.subject is None:
             if opening.content < clause.end and thread.prefix is None:
                 thread.prefix = opening.content
@@ -97,16 +127,24 @@ class TurnReader:
                 self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end)
             )
             draft.refuse(REASON_OF[act] if act is not SpeechAct.STATEMENT else Reason.QUESTION)
-            thread.asked = True
+            thread.asked, thread.open = True, False
             return
         self._state(draft, thread, clause, opening)
         thread.prefix = None
 
+    @staticmethod
+    def _shares(draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
+        """Whether a clause is only the first of two subjects: "My wife Sarah" of "My wife Sarah and I …"."""
+        alone = opening.subject is not None and opening.rest >= clause.end
+        joint = draft.mirror[clause.end : thread.sentence.end].lower().strip()
+        return alone and joint.startswith("and i ")
+
     def _state(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
-        own = markers_in(draft.mirror, clause.start, clause.end, self._rules.markers)
+        alone = (clause.start, clause.end) == (thread.sentence.start, thread.sentence.end)
+        own = thread.markers if alone else self._markers(draft, clause.start, clause.end)
         start = opening.content if thread.prefix is None else thread.prefix
         if thread.prefix is not None:
-            own |= markers_in(draft.mirror, thread.prefix, clause.start, self._rules.markers)
+            own |= self._markers(draft, thread.prefix, clause.start)
         names_subject = opening.subject is not None and thread.prefix is None
         markers = inherited(own, thread.markers, thread.before, names_subject)
         moment = self._moment(draft, start, clause.end, markers)
@@ -128,8 +166,8 @@ class TurnReader:
             return
         if not found:
             if amend_last(draft, clause.end, self._rules.grammar):
-                thread.said = True
-            else:
+                thread.said, thread.open = True, False
+            elif not self._mend(draft, thread, clause, opening):
                 self._unread(draft, thread, clause, opening)
             return
         self._add(draft, thread, found, start, clause.end, markers, moment)
@@ -152,25 +190,26 @@ class TurnReader:
             a = start if index == 0 else ends[index - 1]
             b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
-            leans = not reading.subject.is_user and not reading.named and reading.subject.start < a
+            lead = self._lead(draft, reading, found[0], a)
+            says = reading.start if reading.pattern.at is At.TAIL else a
             draft.items.append(
                 (
                     reading,
                     Words(
-                        start=reading.subject.start if leans else a,
+                        start=reading.subject.start if lead else a,
                         end=b,
                         act=act,
                         markers=markers,
                         moment=moment,
                         emotional=emotional,
-                        says=a,
-                        lead_subject=reading.subject.mention if leans else "",
+                        says=says,
+                        lead_subject=lead,
                         past=self._past(draft, a, b, markers),
                     ),
                 )
             )
         thread.last = len(draft.items) - 1
-        thread.said = True
+        thread.said, thread.open = True, False
         if not found[0].subject.is_user and "s" in found[0].pattern.regex.groupindex:
             thread.subject = draft.spoken_of = found[0].subject  # the pattern itself named it
 
@@ -188,6 +227,20 @@ class TurnReader:
             return False  # "two years ago I moved here" holds still
         return self._rules.grammar.past.search(draft.mirror[start:end]) is not None
 
+    @staticmethod
+    def _lead(draft: Draft, reading: Reading, first: Reading, start: int) -> str:
+        """What stands before words that name nobody: "I'm" before "in Leeds", "My sister" before "speaks Arabic"."""
+        text, subject = draft.turn.content, reading.subject
+        if reading.pattern.at is At.TAIL:
+            verb = _WORD.match(draft.mirror, first.start)
+            return text[subject.start : verb.end() if verb else first.start].strip()
+        if reading.named or subject.start >= start:
+            return ""
+        if not subject.is_user:
+            return subject.mention
+        own, bare = _OWN.match(draft.mirror, subject.start), _VERBLESS.match(draft.mirror, reading.start)
+        return text[subject.start : own.end()] if own and not bare else ""
+
     def _act(self, draft: Draft, reading: Reading, start: int) -> tuple[SpeechAct, bool]:
         act = draft.tone.at(start)
         heated = act is SpeechAct.VENTING  # a safety statement made in anger is still a statement
@@ -201,6 +254,30 @@ class TurnReader:
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
 
+    def _mend(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
+        if not self._rules.grammar.mended.fullmatch(draft.mirror, opening.content, clause.end):
+            return False
+        said = [self._builder.build(draft.turn, draft.mirror, *item) for item in draft.items]
+        standing = [*draft.standing, *standing_in(said)]
+        hit = mended(draft.mirror, opening.content, clause.end, standing, self._rules)
+        if hit is None:
+            return False
+        reading, old = hit
+        thing = draft.turn.content[reading.thing.start : reading.thing.end]
+        act = draft.tone.at(clause.start)
+        words = Words(
+            opening.content,
+            clause.end,
+            act,
+            thread.markers,
+            None,
+            says=opening.content,
+            content=restated(old, thing),
+        )
+        draft.items.append((reading, words))
+        thread.said, thread.open = True, False
+        return True
+
     # --- what is left
 
     def _unread(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> None:
@@ -211,9 +288,26 @@ class TurnReader:
             return
         if speech.command.match(said) or speech.task.match(said):
             draft.refuse(Reason.COMMAND)
-            thread.said = True
+            thread.said, thread.open = True, False
+            return
+        thread.leave(clause.start if thread.prefix is None else thread.prefix, clause.end)
 
-    def _note(self, draft: Draft, part: Sentence, thread: Thread) -> None:
+    def _question(self, before: Turn | None) -> str:
+        """The last thing the assistant asked, if it asked."""
+        if before is None or before.role is not Role.ASSISTANT:
+            return ""
+        mirror = simplified(before.content)
+        asking = [one for one in sentences(mirror, self._rules.grammar.clause_break) if one.asks]
+        return mirror[asking[-1].start : asking[-1].end] if asking else ""
+
+    def _worth(self, draft: Draft, start: int, end: int) -> bool:
+        words = draft.mirror[start:end]
+        if _CJK.search(words):
+            return bool(self._rules.grammar.note.search(words))
+        draft.weighed.append(words)
+        return self._rules.worth.keeps(words, draft.question)
+
+    def _note(self, draft: Draft, thread: Thread, part: Stretch) -> None:
         act = draft.tone.at(part.start)
         start = self._opener.skip_leads(draft.mirror, part.start, part.end)
         if start >= part.end:
@@ -231,17 +325,16 @@ class TurnReader:
             draft.refuse(Reason.LOW_VALUE)
             return
         moment = self._moment(draft, start, part.end, thread.markers)
-        subject = thread.first
-        who = USER if subject is None or subject.unknown else subject.who
-        draft.notes.append((who, Words(start, part.end, act, thread.markers, moment, says=start)))
+        draft.notes.append((part.who, Words(start, part.end, act, thread.markers, moment, says=start)))
 
-    def _tells(self, draft: Draft, part: Sentence, thread: Thread, start: int) -> bool:
-        """Whether an unread sentence states something: by its words, or because it names somebody close."""
+    def _tells(self, draft: Draft, part: Stretch, thread: Thread, start: int) -> bool:
+        """Whether unread words state something: by their own worth, or because they name somebody close."""
         subject = thread.first
         named = subject is not None and not subject.is_user and not subject.unknown
-        if named and subject is not None and part.start <= subject.start < part.end:
+        here = named and subject is not None and part.start <= subject.start < part.end
+        if here and _CJK.search(draft.mirror, part.start, part.end):
             return part.end - start >= _MIN_NOTE
-        return self._rules.grammar.note.search(draft.mirror[start : part.end]) is not None
+        return self._worth(draft, start, part.end)
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
         for reading in affirming.answer(draft.mirror, draft.turn, before, self._rules):
@@ -256,7 +349,7 @@ class TurnReader:
         """A bare "no, Shanghai": the value for what the user said last."""
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
-        said = self._drafted(earlier, None)
+        said = self._drafted(earlier, None, [])
         if said and said.items and (item := amend_earlier(draft, said.items[-1], self._rules.grammar)):
             draft.items.append(item)
             draft.notes.clear()

@@ -31,6 +31,7 @@ _YEAR_STEP = {"今": 0, "明": 1, "后": 2, "去": -1, "前": -2}
 _N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3})"
 _MONTHS = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _DAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_FULL_DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"  # "sun" alone shines
 _DATE = re.compile(
     rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
     |(?P<zfull>(?:(?P<zy>\d{{4}}|[今明去]|后|前)年)?(?P<zm>{_Z12})月(?:份)?(?P<zd>{_Z31})[日号])
@@ -42,9 +43,9 @@ _DATE = re.compile(
     |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
        |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
-    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
-    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
-    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ (?P<eday>{_DAYS})|(?P<efull>{_FULL_DAYS}))\b(?!s))
+    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?|years?)\b)
+    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?|years?)\ ago\b)
     |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
     |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
     |(?P<emonth>\b(?:in|next|last)\ (?P<em3>{_MONTHS})\b(?!\ \d))
@@ -164,7 +165,7 @@ def _zh_week(hit: re.Match[str], here: datetime) -> datetime:
 
 def _en_week(hit: re.Match[str], here: datetime) -> datetime:
     which = (hit.group("ewhich") or "").lower()
-    weekday = _EN_DAY[hit.group("eday").lower()[:3]]
+    weekday = _EN_DAY[(hit.group("eday") or hit.group("efull")).lower()[:3]]
     return _week(here, weekday, {"next": 1, "last": -1}.get(which))
 
 
@@ -216,12 +217,12 @@ def _form(kind: str, hit: re.Match[str]) -> str:
         return "%Y-%m"
     if kind == "zyear" or hit.group("zu") == "年":
         return "%Y"
-    unit = (hit.group("sunit") or "").lower()
+    unit = (hit.group("sunit") or hit.group("eu") or hit.group("au") or "").lower().rstrip("s")
     return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
 
 
 def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
-    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
+    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30, "y": 365}
     head = unit.replace("个", "").lower()[0]
     return here + timedelta(days=sign * count * days[head])
 
