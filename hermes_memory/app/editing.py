@@ -297,7 +297,7 @@ def _forget_in_summaries(draft: Draft, doomed: list[Memory]) -> None:
     told: list[Memory | Revision] = [*doomed, *(past for memory in doomed for past in memory.history)]
     quotes = frozenset([*(piece.quote for piece in pieces), *(each.content for each in told)])
     things = frozenset(each.object for each in told)
-    for session in draft.state.sessions.values():
+    for session in (each for each in draft.state.sessions.values() if each.summary.pieces):
         stretches: dict[int, list[tuple[int, int]]] = {}
         for piece in pieces:
             if piece.session_id == session.id:

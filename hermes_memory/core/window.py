@@ -226,24 +226,22 @@ def without(summary: Summary, erased: Erased) -> Summary:
 
     What still names the thing itself, in whatever words, goes too: here a word too few costs less than one too many.
     """
-    pieces = [part for piece in summary.pieces for part in _parts(piece, erased)]
-    kept = tuple(piece for piece in pieces if not any(names(piece.text, thing) for thing in erased.things))
-    return replace(summary, pieces=kept)
+    naming = _naming(erased.things)
+    quotes = sorted(filter(None, erased.quotes), key=len, reverse=True)
+    pieces = [part for piece in summary.pieces for part in _parts(piece, quotes, erased.stretches)]
+    return replace(summary, pieces=tuple(piece for piece in pieces if not naming.search(piece.text)))
 
 
-def _parts(piece: Piece, erased: Erased) -> list[Piece]:
+def _parts(piece: Piece, quotes: Sequence[str], stretches: Mapping[int, Sequence[Stretch]]) -> list[Piece]:
     """What is left of a piece around the erased quotes."""
     left = [piece]
-    for quote in sorted(erased.quotes, key=len, reverse=True):
-        left = [part for each in left for part in _around(each, quote)]
-    return [
-        part for part in left if not any(_meets(part, a, b) for a, b in erased.stretches.get(part.turn, ()))
-    ]
+    for quote in quotes:
+        if quote in piece.text:
+            left = [part for each in left for part in _around(each, quote)]
+    return [part for part in left if not any(_meets(part, a, b) for a, b in stretches.get(part.turn, ()))]
 
 
 def _around(piece: Piece, quote: str) -> list[Piece]:
-    if quote not in piece.text:
-        return [piece]
     parts, at = [], 0
     for text in piece.text.split(quote):
         if _WORD.search(text) or _CHAR.search(text):
@@ -256,8 +254,12 @@ def _meets(piece: Piece, start: int, end: int) -> bool:
     return piece.start < end and start < piece.start + len(piece.text)
 
 
-def names(text: str, thing: str) -> bool:
-    """Whether ``text`` names ``thing``, without regard to case; Latin letters and digits only as whole words."""
-    head = r"(?<![a-z0-9])" if thing[:1].isascii() and thing[:1].isalnum() else ""
-    tail = r"(?![a-z0-9])" if thing[-1:].isascii() and thing[-1:].isalnum() else ""
-    return bool(thing) and re.search(f"{head}{re.escape(thing)}{tail}", text, re.IGNORECASE) is not None
+def _naming(things: Iterable[str]) -> re.Pattern[str]:
+    """What finds any of ``things``, without regard to case; Latin letters and digits only as whole words."""
+    return re.compile("|".join(_named(thing) for thing in sorted(things) if thing) or r"(?!)", re.IGNORECASE)
+
+
+def _named(thing: str) -> str:
+    head = r"(?<![a-z0-9])" if thing[0].isascii() and thing[0].isalnum() else ""
+    tail = r"(?![a-z0-9])" if thing[-1].isascii() and thing[-1].isalnum() else ""
+    return f"{head}{re.escape(thing)}{tail}"

@@ -79,6 +79,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("§7.4", "briefing.share_transient", 0.05),
     ("§3.4", "window.turns", 10),
     ("§3.4", "window.fold_above", 15),
+    ("§3.4", "window.fold_share", 0.5),
     ("§3.4", "window.summary_tokens", 800),
 ]
 

@@ -21,7 +21,6 @@ from hermes_memory.core.window import (
     excerpts,
     fold,
     lines,
-    names,
     since,
     tokens,
     without,
@@ -221,7 +220,7 @@ def test_spec_11_what_names_the_thing_goes_in_whatever_words() -> None:
      ("喝tea吗", "tea", True), ("c++ 好", "c++", True), ("x", "", False)],
 )  # fmt: skip
 def test_a_latin_word_is_named_as_a_whole_only(text: str, thing: str, named: bool) -> None:
-    assert names(text, thing) is named
+    assert (left(a_piece(text), thing=thing) == []) is named
 
 
 # the numbers
