@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from hermes_memory.adapters.rule_extractor.data import At, Pattern, Rules, Veto
-from hermes_memory.adapters.rule_extractor.objects import Thing, atoms, city_of, clean, dimension_of
+from hermes_memory.adapters.rule_extractor.objects import Thing, atoms, city_of, clean, dimension_of, word_end
 from hermes_memory.adapters.rule_extractor.opening import Attempt, Opener, Opening, Subject
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import USER, Polarity
@@ -146,7 +146,16 @@ class Matcher:
         for thing in things:
             dimension = dimension_of(mirror, thing, hit, row, self._rules.lexicon)
             yield Reading(
-                row, dimension, thing, subject, named, polarity, negative, hit.start(), hit.end(), whole
+                row,
+                dimension,
+                thing,
+                subject,
+                named,
+                polarity,
+                negative,
+                hit.start(),
+                word_end(mirror, hit.end()),
+                whole,
             )
 
     def _object(self, mirror: str, hit: re.Match[str], row: Pattern) -> Thing | None:

@@ -12,6 +12,7 @@ _JOINTS = re.compile(
 )
 _MASK = re.compile(r"\[[a-z]+\]")
 _CJK = re.compile(r"[一-鿿]")
+_LATIN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]")
 _MAX_OBJECT_CHARS = 120  # longer is a story, not a value
 _MAX_ITEM_CJK = 7
 _MAX_ITEM_WORDS = 3
@@ -28,7 +29,7 @@ class Thing:
 
 def clean(mirror: str, start: int, end: int, grammar: Grammar, whole: bool = False) -> Thing | None:
     """Trim articles, particles and afterthoughts; None if nothing that names a value is left."""
-    corrects = False
+    corrects, end = False, word_end(mirror, end)
     if hit := grammar.contrast.search(mirror[start:end]):
         corrects = True
         start, end = (start + hit.end(), end) if hit.start() == 0 else (start, start + hit.start())
@@ -45,6 +46,13 @@ def clean(mirror: str, start: int, end: int, grammar: Grammar, whole: bool = Fal
     if not whole and grammar.not_object.match(mirror[start:end]):
         return None
     return Thing(start, end, corrects)
+
+
+def word_end(text: str, end: int) -> int:
+    """``end``, or the end of the Latin word or number that it would cut in two."""
+    while 0 < end < len(text) and _LATIN.match(text[end - 1]) and _LATIN.match(text[end]):
+        end += 1
+    return end
 
 
 def city_of(mirror: str, thing: Thing, lexicon: Lexicon) -> Thing:
