@@ -195,9 +195,12 @@ def _shown(memory: Memory, always: bool, hit: Ranked | None) -> dict[str, Any]:
 
 
 def _slots(state: UserState, policy: Policy, hits: list[Ranked]) -> dict[str, Any]:
-    """The profile slots that the hits and the always-on memories support."""
-    supporting = {memory.id: memory for memory in (*(hit.memory for hit in hits), *state.always.values())}
-    return profile_record(build_profile(supporting.values(), policy.dimensions))
+    """The profile slots that the hits, in their parts where they were merged, and the always-on memories support."""
+    found: dict[str, Memory] = {}
+    for memory in (*(hit.memory for hit in hits), *state.always.values()):
+        listed = (state.parts.get(part["id"]) for part in memory.attributes.get("parts", ()))
+        found |= {one.id: one for one in (*listed, memory) if one is not None}
+    return profile_record(build_profile(found.values(), policy.dimensions))
 
 
 def _question(state: UserState, wanted: Recall, now: datetime) -> dict[str, Any] | None:

@@ -215,6 +215,12 @@ def test_spec_8_slots_go_on_working_on_the_parts(person: Person) -> None:
     assert set(slot["value"]) == set(DRINKS)
 
 
+def test_spec_7_1_recall_answers_a_slot_from_the_parts(person: Person) -> None:
+    answer = person.recall(merged_in(person).content)
+    assert answer["memories"][0]["id"] == merged_in(person).id
+    assert set(DRINKS[:6]) <= set(answer["profile"]["preference"]["drink"]["value"])
+
+
 def test_a_record_and_its_parts_come_back_after_a_restart(person: Person) -> None:
     before = person.state
     person.restart()
