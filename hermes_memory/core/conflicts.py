@@ -26,7 +26,7 @@ from hermes_memory.core.model import (
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import ConflictRules, Rules
 from hermes_memory.core.scope import passing
-from hermes_memory.core.text import normal
+from hermes_memory.core.text import same_name
 
 CHANGES = frozenset({Marker.CORRECTION, Marker.LASTING_CHANGE})  # words that mark a change of mind or of life
 
@@ -57,7 +57,7 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     same or a related dimension or between two statements of the same kind. Two objects contradict when their
     dimension, or the attribute they are values of, holds one at a time, and when they exclude each other.
     """
-    if Category.EVENT in {left.category, right.category} or normal(left.subject) != normal(right.subject):
+    if Category.EVENT in {left.category, right.category} or not same_name(left.subject, right.subject):
         return False
     if left.polarity is right.polarity:
         clash = _differ(left, right, dimensions)

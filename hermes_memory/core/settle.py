@@ -53,7 +53,7 @@ from hermes_memory.core.model import (
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.scope import settled_scope, wider
-from hermes_memory.core.text import normal
+from hermes_memory.core.text import same_name
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
 Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
@@ -148,7 +148,7 @@ class Settlement:
         if memory.content_hash == hashed:
             protects = self.around.dimensions.safety(candidate.dimension) is not None
             return not other_period(candidate, memory) and (memory.safety or not protects)
-        if memory.dimension != candidate.dimension or normal(memory.subject) != normal(candidate.subject):
+        if memory.dimension != candidate.dimension or not same_name(memory.subject, candidate.subject):
             return False
         objects = candidate.dimension, candidate.object, memory.object
         if other_period(candidate, memory) or not self.around.dimensions.akin(*objects):
@@ -248,9 +248,8 @@ class Settlement:
     def _end_rivals_of(self, standing: Memory, entry: Entry) -> None:
         """The old one is said again: what contradicted it before is archived."""
         message_id = entry.evidence.message_id
-        for rival in [memory for memory in self.board if memory.rival_of == standing.id]:
-            live = rival.status in {Status.ACTIVE, Status.REVIEW} and rival.lock is not Lock.FROZEN
-            if live and rival.stated_at <= entry.turn.created_at:
+        for rival in [memory for memory in self.board.live() if memory.rival_of == standing.id]:
+            if rival.lock is not Lock.FROZEN and rival.stated_at <= entry.turn.created_at:
                 self.board.status(rival, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.OLD_SAID_AGAIN, message_id)
 
     # contradiction (SPEC §6)
@@ -258,24 +257,20 @@ class Settlement:
     def _disputed(self, entry: Entry) -> list[tuple[Memory, Resolution]]:
         found = []
         for held in self._near(entry):
-            memory = self._standing(held)
-            if self._opposes(memory) or not comparable(entry.candidate, memory, entry.scope, entry.turn):
+            if not self._stands(held) or self._opposes(held) or disjoint(entry.candidate, held):
                 continue
-            if disjoint(entry.candidate, memory):
+            if not contradicts(entry.candidate, held, self.around.dimensions):
                 continue
-            if not contradicts(entry.candidate, memory, self.around.dimensions):
+            memory = held.with_(status=Status.ACTIVE) if held.merged_into else held
+            if not comparable(entry.candidate, memory, entry.scope, entry.turn):
                 continue
             found.append((memory, resolve(self._dispute_with(memory, entry))))
         return found
 
-    def _standing(self, memory: Memory) -> Memory:
-        """A part of a merged record stands as if it were alone (SPEC §3.2)."""
-        if memory.merged_into is None or memory.status is not Status.ARCHIVED:
-            return memory
-        merged = self.board.get(memory.merged_into)
-        if merged is None or merged.status not in LIVE:
-            return memory
-        return memory.with_(status=Status.ACTIVE)
+    def _stands(self, memory: Memory) -> bool:
+        """Whether it is live; a part of a merged record stands as if it were alone (SPEC §3.2)."""
+        merged = self.board.get(memory.merged_into) if memory.merged_into else memory
+        return merged is not None and merged.status in LIVE
 
     def _dispute_with(self, memory: Memory, entry: Entry) -> Dispute:
         sure = source_confidence(entry.candidate, self.rules)
@@ -295,7 +290,8 @@ class Settlement:
         elif first.outcome is Outcome.REPLACE:
             for old, resolution in disputed:
                 self._supersede(old, entry, resolution.reason)
-            made = self._note_corrections(self._add(entry, first.reason))
+            made = self._add(entry, first.reason)
+            made = self._note_corrections(made) if first.reason is Reason.CORRECTION else made
             self._hand_on({old.id for old, _ in disputed}, made, entry.candidate)
         else:
             self._add_rival(memory, entry, first)
@@ -363,7 +359,7 @@ class Settlement:
 
     def _hand_on(self, ended: set[str], heir: Memory, candidate: Candidate) -> None:
         """Rivals of what has ended go on as the heir's where they contradict it; else they stand alone."""
-        for rival in [m for m in self.board if m.rival_of in ended and m.id != heir.id]:
+        for rival in [m for m in self.board.live() if m.rival_of in ended and m.id != heir.id]:
             still = rival.lock is not Lock.FROZEN and contradicts(candidate, rival, self.around.dimensions)
             self.board.put(rival.with_(rival_of=heir.id if still else None))
 

@@ -31,6 +31,11 @@ def normal(text: str) -> str:
     return "".join(char for char in folded if unicodedata.category(char)[0] in "LNM")
 
 
+def same_name(left: str, right: str) -> bool:
+    """Whether two texts differ in case, width, spaces or punctuation only."""
+    return left == right or normal(left) == normal(right)
+
+
 def numbers(text: str) -> list[str]:
     """All runs of digits, compatibility-folded, in order."""
     return _DIGITS.findall(unicodedata.normalize("NFKC", text))

@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hermes_memory.app.commands import ConfirmMemory, Delete, EndSession, EraseKind, FreezeMemory, GetProfile
+from hermes_memory.app.commands import (
+    ConfirmMemory,
+    Delete,
+    EndSession,
+    EraseKind,
+    FreezeMemory,
+    GetProfile,
+    Recall,
+)
 from hermes_memory.app.editing import Reading
+from hermes_memory.app.recall import recall
 from hermes_memory.app.views import VIEWS
 from hermes_memory.core.candidate import Marker
 from hermes_memory.core.model import (
@@ -216,7 +225,10 @@ def test_spec_8_slots_go_on_working_on_the_parts(person: Person) -> None:
 
 
 def test_spec_7_1_recall_answers_a_slot_from_the_parts(person: Person) -> None:
-    answer = person.recall(merged_in(person).content)
+    found = person.state.vector(merged_in(person).id)
+    assert found is not None
+    wanted = Recall(query="?", vector=found, words=())
+    answer = recall(person.state, wanted, person.policy, person.now).answer
     assert answer["memories"][0]["id"] == merged_in(person).id
     assert set(DRINKS[:6]) <= set(answer["profile"]["preference"]["drink"]["value"])
 
