@@ -23,7 +23,7 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo serve test test-unit test-cluster cases check lint format types imports docs-check bench clean
+.PHONY: help install lock demo serve test test-unit test-cluster cases eval check lint format types imports docs-check bench clean
 
 help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-13s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -86,6 +86,9 @@ docs-check: install ## the documentation's examples compile, its links resolve
 
 bench: install ## the benchmarks, each against its limits
 	@$(BIN)/python -m bench $(ARGS)
+
+eval: install ## the measures of quality: conflicts, extraction in two languages, grounding; every miss
+	@for name in conflicts extraction extraction-zh; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
 
 clean: install ## remove caches and build outputs (the venv stays: rm -rf .venv)
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov constraints.new
