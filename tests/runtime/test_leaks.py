@@ -24,6 +24,7 @@ ONE_OF_EACH = list(
     {(sample.name, sample.language): sample for sample in ALL if len(sample.text) <= 256}.values()
 )
 AT_ONCE = 50
+SHORT = 5  # four digits in a row are anything
 OF_THE_CLIENT = ("httpx", "httpcore")
 LONG = 11  # so many letters and digits in a row mean the secret, wherever they stand
 
@@ -52,20 +53,23 @@ class Gathered(logging.Handler):
         self._seen.note("log", f"{self.format(record)} {record.args!r}")
 
 
-def held(secrets: Iterable[Sample], text: str) -> list[Sample]:
-    """The secrets that ``text`` holds: long ones however they are written, short ones as a word of their own."""
+def held(secrets: Iterable[Sample], text: str) -> list[str]:
+    """The sentences whose secret ``text`` holds."""
     squeezed = bare(text)
-    return [sample for sample in secrets if _holds(sample.secret, text, squeezed)]
+    return [f"{sample.name}: {sample.text}" for sample in secrets if _holds(sample, text, squeezed)]
 
 
-def _holds(secret: str, text: str, squeezed: str) -> bool:
-    wanted = bare(secret)
+def _holds(sample: Sample, text: str, squeezed: str) -> bool:
+    """Long ones however they are written, short ones as a word, the shortest as a value or behind their own words."""
+    secret, wanted = sample.secret, bare(sample.secret)
     if len(wanted) >= LONG:
         return wanted in squeezed
-    return (
-        secret in text
-        and re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text) is not None
-    )
+    if secret not in text:
+        return False
+    if len(secret) > SHORT:
+        return re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text) is not None
+    before = sample.text.partition(secret)[0][-SHORT:]
+    return f'"{secret}"' in text or f"'{secret}'" in text or (bool(before) and before + secret in text)
 
 
 def files(data: Path) -> Iterator[tuple[str, str]]:

@@ -127,8 +127,10 @@ CODE = (
 )  # fmt: skip
 
 TALK_PASSWORD = (  # no word stands right in front of it
-    ["跟你说下 公司VPN密码{} 别忘了", "老师，我的账号密码分别是lilei和{}", "密码还是老的那个{}", "账号：bob，密码：{}", "密码改过了，现在是{}", "我的淘宝密码是 {} ，京东的也是", "邮箱bob@example.com 密码{}", "密码（区分大小写）是{}", "WIFI密码就写在墙上：{}", "密碼已經改為{}", "密码，{}，记一下"],
-    ["pls remember my netflix password, it's {}", "the password I use everywhere is {}", "my bank password, {}, is old", "can you remember my password? {}", "credentials: admin / {}", "Set the password to {}, please", "the pass is {}", "my pw is {}", "Passwort ist {}", "contraseña: {}", "export DB_PASSWORD={}", '{"password": "{}"}'],
+    ["跟你说下 公司VPN密码{} 别忘了", "老师，我的账号密码分别是lilei和{}", "密码还是老的那个{}", "账号：bob，密码：{}", "密码改过了，现在是{}", "我的淘宝密码是 {} ，京东的也是", "邮箱bob@example.com 密码{}", "密码（区分大小写）是{}", "WIFI密码就写在墙上：{}", "密碼已經改為{}", "密码，{}，记一下",
+        "把{}设为我的密码"],
+    ["pls remember my netflix password, it's {}", "the password I use everywhere is {}", "my bank password, {}, is old", "can you remember my password? {}", "credentials: admin / {}", "Set the password to {}, please", "the pass is {}",
+        "what if I use {} as a password?", "my pw is {}", "Passwort ist {}", "contraseña: {}", "export DB_PASSWORD={}", '{"password": "{}"}'],
 )  # fmt: skip
 PIN = (
     ["取款密码是{}", "银行卡密码{}", "门锁密码{}", "解锁密码 {}", "保险箱密码：{}", "我银行卡的密码是{}", "手机解锁密码是{}", "手机密码{}", "我的pin码是{}", "開機密碼：{}"],
@@ -139,8 +141,11 @@ TALK_CODE = (
     ["Your code is {}", "code: {}", "your Uber code is {}. Never share it", "Use {} to verify your account", "Use code {} to log in", "verification code - {}", "my authenticator shows {}", "2FA: {}", "one time pass {}", "it texted me a code: {}", "[Acme] {} is your login code"],
 )  # fmt: skip
 TALK_HEX = (
-    ["高德地图的key是{}", "接口密钥 {}", "apikey为{}", "我刚申请的key {}", "私钥{}", "令牌：{}", "API密钥（测试）：{}", "appsecret={}", "access token是{}", "金鑰：{}"],
-    ["here is my deepseek key {}", "OPENAI_KEY={}", "app_key: {}", "X-API-Key: {}", "weather api key: {}", "client secret is {}", "curl -H 'Authorization: Bearer {}' https://a.b", '{"client_secret": "{}"}', "the api key for maps is {}", "encryption key = {}"],
+    ["高德地图的key是{}", "接口密钥 {}", "apikey为{}", "我刚申请的key {}", "私钥{}", "令牌：{}", "API密钥（测试）：{}", "appsecret={}", "access token是{}", "金鑰：{}",
+        "密钥如下：\n{}"],
+    ["here is my deepseek key {}", "OPENAI_KEY={}", "app_key: {}", "X-API-Key: {}", "weather api key: {}", "client secret is {}", "curl -H 'Authorization: Bearer {}' https://a.b", '{"client_secret": "{}"}', "the api key for maps is {}", "encryption key = {}",
+        "the token I use is {}",
+        "AppKey: {}"],
 )  # fmt: skip
 TALK_CARD = (
     ["卡：{}；有效期：12/29", "工行的卡 {} 开户行苏州", "卡号为{}的那张", "招行信用卡{}刚注销", "记一下：{}", "卡{}余额不足", "付款用💳{}", "2024 {}", "姓名李雷，卡号{}，电话13812345678", "number={}&exp=1228"],

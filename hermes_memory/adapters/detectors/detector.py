@@ -15,6 +15,7 @@ from hermes_memory.adapters.detectors.shapes import TOKEN, Shape, load_shapes
 from hermes_memory.ports.detector import Found
 
 _MASKED = re.compile(TOKEN)
+_DIGIT = re.compile("[0-9]")
 _LOOK_BACK = 32  # characters in front of a finding that may speak against it
 _NAME = 12  # characters in front of a finding that may belong to it
 _SHORT = 4  # a label of so few letters is part of other words: "pin", "spinning"
@@ -85,7 +86,7 @@ def _masked(plain: str, origin: list[int], hits: list[tuple[int, int, str]]) -> 
 
 
 def _anywhere(shape: Shape, plain: str, low: str) -> Iterator[Span]:
-    if shape.needs and not any(word in low for word in shape.needs):
+    if not (any(word in low for word in shape.needs) if shape.needs else _DIGIT.search(low)):
         return
     at = 0
     while hit := shape.regex.search(plain, at):

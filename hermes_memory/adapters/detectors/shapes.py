@@ -31,7 +31,7 @@ class Shape:
     """One row of ``configs/privacy.toml``.
 
     Without ``labels`` the regex is sought anywhere; with them it is matched behind each one. Its group ``x``, if it
-    has one, is the secret, ``before`` what belongs to it in front. It counts unless none of ``needs`` is in the text,
+    has one, is the secret, ``before`` what belongs to it in front. It counts unless none of ``needs`` (or no digit) is in the text,
     it begins with ``unless`` or ``not_after`` ends just before it.
     """
 
