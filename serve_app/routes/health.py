@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -12,6 +13,7 @@ from hermes_memory.errors import HermesError
 from serve_app.services import Probe, Services_
 
 router = APIRouter(tags=["health"])
+log = logging.getLogger(__name__)
 
 PROBE_TIMEOUT_S = 5.0
 
@@ -39,6 +41,9 @@ async def _probe(probe: Probe) -> dict[str, Any]:
         return {"ok": False, "code": error.code}
     except TimeoutError:
         return {"ok": False, "code": "timeout"}
+    except Exception:
+        log.exception("a dependency could not be probed")
+        return {"ok": False, "code": "internal"}
 
 
 @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
