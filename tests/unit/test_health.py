@@ -9,6 +9,7 @@ import pytest
 
 from hermes_memory.errors import LedgerUnavailable
 from serve_app.routes import health
+from serve_app.services import Probe
 
 
 async def fine() -> dict[str, Any]:
@@ -36,7 +37,7 @@ async def slow() -> dict[str, Any]:
     ],
 )  # fmt: skip
 async def test_a_dependency_answers_or_is_named(
-    probe: health.Probe, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    probe: Probe, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.01)
     assert await health._probe(probe) == found
