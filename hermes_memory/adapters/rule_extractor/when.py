@@ -108,7 +108,7 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
         kind = _kind(hit)
         day = _RESOLVE[kind](hit, here)
         form = _form(kind, hit)
-        clock = clock_near(text, hit, end) if form == "%Y-%m-%d" else None
+        clock = clock_near(text, hit, end, start) if form == "%Y-%m-%d" else None
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
         else:
