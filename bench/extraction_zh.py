@@ -99,6 +99,8 @@ class Row:
 
 def run(*, quick: bool, say: Say) -> Report:
     """Read every message; with ``quick`` those of every tenth user."""
+    if not USERS.exists():
+        raise SystemExit(f"extraction-zh: no {USERS.name} in {USERS.parent}; set DATA_DIR")
     reader = Reader()
     messages = list(read_messages(QUICK if quick else 1))
     say(f"reading {len(messages)} messages")

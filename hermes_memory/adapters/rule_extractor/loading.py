@@ -191,7 +191,7 @@ def _pattern(
     values["markers"] = frozenset(
         _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
     )
-    regex = compiled(where, _expand(where, row.get("regex"), macros))
+    regex = compiled(where, _spaced(_expand(where, row.get("regex"), macros), language))
     return Pattern(
         language=language,
         regex=regex,
@@ -219,6 +219,11 @@ def _expand(where: str, source: object, macros: Mapping[str, str]) -> object:
             raise InvalidConfig(where, f"no such macro: {', '.join(sorted(lost))}")
         source = _MACRO.sub(lambda hit: f"(?:{macros[hit.group(1)]})", source)
     return source
+
+
+def _spaced(source: object, language: str) -> object:
+    """In Chinese a blank may stand before the object: "我在 Google 上班", "我今年 27 岁"."""
+    return source.replace("(?P<o>", r"\s?+(?P<o>") if language == "zh" and isinstance(source, str) else source
 
 
 def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
