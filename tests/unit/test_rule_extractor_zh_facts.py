@@ -265,7 +265,9 @@ def test_spec_4_1_5_an_opinion_of_a_thing_is_one_event_in_the_user_s_words(conte
 # --- leaning on another
 
 
-@pytest.mark.parametrize("content", ["我也喜欢爬山", "嗯嗯，我也很喜欢爵士", "不过我更喜欢周末去爬山", "我比较喜欢听书"])
+@pytest.mark.parametrize(
+    "content", ["我也喜欢爬山", "嗯嗯，我也很喜欢爵士", "不过我更喜欢周末去爬山", "我比较喜欢听书"]
+)
 def test_spec_4_1_7_a_liking_that_only_agrees_or_compares_is_hedged(content: str) -> None:
     found = stored(content)
     assert found
@@ -274,7 +276,14 @@ def test_spec_4_1_7_a_liking_that_only_agrees_or_compares_is_hedged(content: str
 
 
 @pytest.mark.parametrize(
-    "content", ["我喜欢爬山，也喜欢钓鱼", "我一点也不喜欢恐怖片", "我也对花生过敏", "不过我更喜欢靠窗的座位", "我比较喜欢简约的风格"]
+    "content",
+    [
+        "我喜欢爬山，也喜欢钓鱼",
+        "我一点也不喜欢恐怖片",
+        "我也对花生过敏",
+        "不过我更喜欢靠窗的座位",
+        "我比较喜欢简约的风格",
+    ],
 )
 def test_spec_4_1_7_a_liking_beside_one_s_own_or_a_restriction_is_not(content: str) -> None:
     assert {item.scope for item in stored(content)} == {Scope.USER}

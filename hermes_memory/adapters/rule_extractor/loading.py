@@ -47,8 +47,9 @@ _NUMBERS = frozenset({"importance", "stability"})
 _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
 
 _GRAMMAR = (
+    "past", "echo", "rather", "amend", "retract", "addressed",
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "past", "echo", "rather", "amend", "retract", "addressed",
+    "name", "note",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -104,6 +105,12 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
     _keys("grammar", table, _GRAMMAR)
     strip = table["strip"]
     return Grammar(
+        echo=either("grammar.echo", table["echo"]),
+        rather=either("grammar.rather", table["rather"]),
+        amend=either("grammar.amend", table["amend"]),
+        addressed=either("grammar.addressed", table["addressed"]),
+        retract=either("grammar.retract", table["retract"]),
+        past=either("grammar.past", table["past"]),
         lead=either("grammar.lead", table["lead"]),
         adverb=either("grammar.adverb", table["adverb"]),
         clause_break=compiled("grammar.break", table["break"]["any"]),
@@ -124,12 +131,6 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         possessive=compiled("grammar.relation.possessive", table["relation"]["possessive"]),
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
-        echo=either("grammar.echo", table["echo"]),
-        rather=either("grammar.rather", table["rather"]),
-        amend=either("grammar.amend", table["amend"]),
-        addressed=either("grammar.addressed", table["addressed"]),
-        retract=either("grammar.retract", table["retract"]),
-        past=either("grammar.past", table["past"]),
     )
 
 

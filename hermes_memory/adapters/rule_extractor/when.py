@@ -31,6 +31,7 @@ _YEAR_STEP = {"今": 0, "明": 1, "后": 2, "去": -1, "前": -2}
 _N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3})"
 _MONTHS = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _DAYS = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_FULL_DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"  # "sun" alone shines
 _DATE = re.compile(
     rf"""(?P<iso>\b\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}\b)
     |(?P<zfull>(?:(?P<zy>\d{{4}}|[今明去]|后|前)年)?(?P<zm>{_Z12})月(?:份)?(?P<zd>{_Z31})[日号])
@@ -42,9 +43,9 @@ _DATE = re.compile(
     |(?P<near>大后天|大前天|后天|明天|明早|明晚|明儿|今天|今晚|今早|今日|昨天|昨晚|前天
        |\b(?:the\ )?day\ after\ tomorrow\b|\b(?:the\ )?day\ before\ yesterday\b|\btomorrow\b|\btoday\b|\btonight\b
        |\byesterday\b|\blast\ night\b|\bthis\ (?:morning|afternoon|evening)\b)
-    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ )?(?P<eday>{_DAYS})\b(?!s))
-    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?)\b)
-    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?)\ ago\b)
+    |(?P<eweek>\b(?:(?P<ewhich>this|next|last|on|coming|this\ coming)\ (?P<eday>{_DAYS})|(?P<efull>{_FULL_DAYS}))\b(?!s))
+    |(?P<ein>\bin\ (?P<en>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<eu>days?|weeks?|months?|years?)\b)
+    |(?P<eago>\b(?P<an>\d{{1,3}}|a|an|one|two|three|four|five|six|seven|ten)\ (?P<au>days?|weeks?|months?|years?)\ ago\b)
     |(?P<espan>\b(?:(?P<swhich>next|last)\ (?P<sunit>week|month|year|weekend)|this\ (?:coming\ )?weekend)\b)
     |(?P<emd>\b(?P<em1>{_MONTHS})\ (?P<ed1>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\ (?P<ey1>\d{{4}}))?)
     |(?P<emonth>\b(?:in|next|last)\ (?P<em3>{_MONTHS})\b(?!\ \d))
@@ -107,7 +108,7 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
     try:
         kind = _kind(hit)
         day = _RESOLVE[kind](hit, here)
-        form = _form(kind, hit)
+        form = _zh_form(kind, hit) or _form(kind, hit)
         clock = clock_near(text, hit, end, start) if form == "%Y-%m-%d" else None
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -164,7 +165,7 @@ def _zh_week(hit: re.Match[str], here: datetime) -> datetime:
 
 def _en_week(hit: re.Match[str], here: datetime) -> datetime:
     which = (hit.group("ewhich") or "").lower()
-    weekday = _EN_DAY[hit.group("eday").lower()[:3]]
+    weekday = _EN_DAY[(hit.group("eday") or hit.group("efull")).lower()[:3]]
     return _week(here, weekday, {"next": 1, "last": -1}.get(which))
 
 
@@ -189,6 +190,31 @@ def _en_month(hit: re.Match[str], here: datetime) -> datetime:
     return found.replace(year=found.year + 1) if month < here.month else found
 
 
+def _form(kind: str, hit: re.Match[str]) -> str:
+    unit = (hit.group("sunit") or hit.group("eu") or hit.group("au") or "").lower().rstrip("s")
+    return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
+
+
+def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
+    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30, "y": 365}
+    head = unit.replace("个", "").lower()[0]
+    return here + timedelta(days=sign * count * days[head])
+
+
+def _zh_in(hit: re.Match[str], here: datetime) -> datetime:
+    sign = -1 if "前" in hit.group("zdir") else 1
+    if hit.group("zu") == "年":
+        return here.replace(year=here.year + sign * number(hit.group("zn")))
+    return _shift(here, number(hit.group("zn")), hit.group("zu"), sign)
+
+
+def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
+    step = {"下": 1, "上": -1}.get(hit.group("zmw")[0], 0)
+    month = here.month + step
+    year = here.year + (month > 12) - (month < 1)
+    return here.replace(year=year, month=(month - 1) % 12 + 1, day=number(hit.group("zmn")))
+
+
 def _zh_full(hit: re.Match[str], here: datetime) -> datetime:
     return _of(here, _zh_year(hit.group("zy"), here), number(hit.group("zm")), number(hit.group("zd")))
 
@@ -211,33 +237,11 @@ def _zh_bare_year(hit: re.Match[str], here: datetime) -> datetime:
     return here.replace(year=here.year + _YEAR_STEP[hit.group("zyearw")], month=1, day=1)
 
 
-def _form(kind: str, hit: re.Match[str]) -> str:
+def _zh_form(kind: str, hit: re.Match[str]) -> str:
+    """How exact a Chinese date is; empty where it names a day."""
     if kind == "zmonth":
         return "%Y-%m"
-    if kind == "zyear" or hit.group("zu") == "年":
-        return "%Y"
-    unit = (hit.group("sunit") or "").lower()
-    return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
-
-
-def _shift(here: datetime, count: int, unit: str, sign: int) -> datetime:
-    days = {"d": 1, "天": 1, "w": 7, "周": 7, "星": 7, "m": 30, "月": 30}
-    head = unit.replace("个", "").lower()[0]
-    return here + timedelta(days=sign * count * days[head])
-
-
-def _zh_in(hit: re.Match[str], here: datetime) -> datetime:
-    sign = -1 if "前" in hit.group("zdir") else 1
-    if hit.group("zu") == "年":
-        return here.replace(year=here.year + sign * number(hit.group("zn")))
-    return _shift(here, number(hit.group("zn")), hit.group("zu"), sign)
-
-
-def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
-    step = {"下": 1, "上": -1}.get(hit.group("zmw")[0], 0)
-    month = here.month + step
-    year = here.year + (month > 12) - (month < 1)
-    return here.replace(year=year, month=(month - 1) % 12 + 1, day=number(hit.group("zmn")))
+    return "%Y" if kind == "zyear" or hit.group("zu") == "年" else ""
 
 
 _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
