@@ -52,6 +52,7 @@ LIMITS = (
     Limit("turn_ms", 1.0, "median ms to read a turn"),
 )  # fmt: skip
 QUICK = 10  # every so many users
+_AS_SAID = frozenset({"note", "opinion"})  # dimensions of what is kept in the user's own words
 _FIGURES = re.compile(r"\d+")
 
 
@@ -76,7 +77,12 @@ class Yield:
 
     @property
     def typed(self) -> bool:
-        """Whether a statement was understood, beyond an episode in the user's own words."""
+        """Whether something was understood: more than a sentence kept as it stands, or a judgement."""
+        return any(item.dimension not in _AS_SAID for item in self.stored)
+
+    @property
+    def factual(self) -> bool:
+        """Whether one of them is no episode: a fact, a preference or a state."""
         return any(item.category is not Category.EVENT for item in self.stored)
 
     @property
@@ -93,12 +99,15 @@ class Row:
     messages: int
     kept: float
     typed: float
+    factual: float
     user_scope: float
     of_others: float  # about someone or something other than the user
 
 
 def run(*, quick: bool, say: Say) -> Report:
     """Read every message; with ``quick`` those of every tenth user."""
+    if not USERS.exists():
+        raise SystemExit(f"extraction-zh: no {USERS.name} in {USERS.parent}; set DATA_DIR")
     reader = Reader()
     messages = list(read_messages(QUICK if quick else 1))
     say(f"reading {len(messages)} messages")
@@ -115,7 +124,7 @@ def run(*, quick: bool, say: Say) -> Report:
         "turn_ms": statistics.median(times),
     }
     rows = [*_rows(found)]
-    columns = ("messages", "number", "kept", "typed", "user scope", "of others")
+    columns = ("messages", "number", "kept", "typed", "factual", "user scope", "of others")
     report.tables = [
         table("Messages that yield a memory, share", columns, [tuple(asdict(row).values()) for row in rows]),
         table("Time to read a turn, ms", ("", "median", "p95", "p99"), [("all turns", *_spread(times))]),
@@ -164,11 +173,11 @@ def read_messages(step: int = 1) -> Iterator[Message]:
 
 
 def misses(number: int) -> list[str]:
-    """Targets of the first half that yield nothing, then those kept only as an episode."""
+    """Targets of the first half that yield nothing, then those kept only in the user's own words."""
     reader = Reader()
     found = [reader.read(one) for one in read_messages() if one.half == "first" and one.target]
-    lost = [f"lost   {_name(item)}" for item in found if not item.stored]
-    loose = [f"untyped {_name(item)}" for item in found if item.stored and not item.typed]
+    lost = [f"lost    {_name(item)}" for item in found if not item.stored]
+    loose = [f"as said {_name(item)}" for item in found if item.stored and not item.typed]
     return [*lost, *loose][:number]
 
 
@@ -199,6 +208,7 @@ def _row(what: str, found: Sequence[Yield]) -> Row:
         len(found),
         _share(item.stored for item in found),
         _share(item.typed for item in found),
+        _share(item.factual for item in found),
         _share(item.lasting for item in found),
         _share(any(one.subject != "user" for one in item.stored) for item in found),
     )

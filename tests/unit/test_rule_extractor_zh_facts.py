@@ -69,6 +69,21 @@ FACTS = [
     ("我每顿饭都要喝汤", "drink_preference", "汤"),
     ("我是皇马球迷", "interest", "皇马球迷"),
     ("春节是我最喜欢的节日", "interest", "春节"),
+    ("我们的结婚纪念日是9月9号", "anniversary", "9月9号"),
+    ("我6月15号的生日", "birthday", "6月15号"),
+    ("我周一到周五上班", "work_schedule", "到周五上班"),
+    ("我每天通勤两小时", "commute", "两小时"),
+    ("我只用苹果的产品", "brand", "苹果"),
+    ("我色弱", "accessibility", "色弱"),
+    # with English in it
+    ("我 27 岁", "age", "27 岁"),
+    ("我是 vegetarian", "diet", "vegetarian"),
+    ("我的 budget 是 3000", "budget", "3000"),
+    ("我在 Google 做 software engineer", "employer", "Google"),
+    ("我在 Google 做 software engineer", "occupation", "software engineer"),
+    ("我的 dog 叫 Lucky", "pet_name", "Lucky"),
+    ("我对 peanut 过敏", "allergy", "peanut"),
+    ("我喜欢 hiking 和 camping", "sport", "hiking"),
 ]
 
 
@@ -78,6 +93,52 @@ def test_spec_3_2_a_statement_about_the_user_is_typed(content: str, dimension: s
     assert (found.object, found.subject, found.polarity) == (thing, "user", Polarity.POSITIVE)
     assert found.scope is Scope.USER
     assert found.category is not Category.EVENT
+
+
+DENIED = [
+    ("我最讨厌的食物是胡萝卜", "food", "胡萝卜"),
+    ("雨天是我最讨厌的天气", "interest", "雨天"),
+    ("我不玩游戏", "game", "游戏"),
+    ("我从来不网购", "shopping", "网购"),
+    ("我不太会用电脑", "skill", "用电脑"),
+    ("我烟酒不沾", "alcohol", "烟酒"),
+]
+
+
+@pytest.mark.parametrize(("content", "dimension", "thing"), DENIED)
+def test_spec_3_1_a_dislike_or_denial_told_as_a_fact_is_negative(
+    content: str, dimension: str, thing: str
+) -> None:
+    found = stored_one(content, dimension)
+    assert (found.object, found.polarity, found.scope) == (thing, Polarity.NEGATIVE, Scope.USER)
+
+
+def test_spec_3_2_a_form_is_read_line_by_line() -> None:
+    found = {
+        (item.dimension, item.object) for item in stored("姓名：张三丰，年龄：35，城市：成都，爱好：太极")
+    }
+    assert found == {("name", "张三丰"), ("age", "35"), ("city", "成都"), ("hobby", "太极")}
+
+
+MOMENTARY = [
+    "我是做好了准备的",
+    "我家在装修",
+    "我妈在厨房做饭",
+    "我怕来不及",
+    "我打算试试",
+    "明年见",
+    "我明天再来问你",
+    "我的工作是真的累",
+]
+
+
+@pytest.mark.parametrize("content", MOMENTARY)
+def test_spec_4_1_4_passing_remarks_reach_no_further_than_the_conversation(content: str) -> None:
+    assert not [item for item in stored(content) if item.scope is Scope.USER]
+
+
+def test_spec_3_2_one_job_told_in_two_clauses_is_one() -> None:
+    assert [item.dimension for item in stored("我从事跨境电商，主要做东南亚市场")] == ["occupation"]
 
 
 NO_NAMES = [
@@ -204,7 +265,9 @@ def test_spec_4_1_5_an_opinion_of_a_thing_is_one_event_in_the_user_s_words(conte
 # --- leaning on another
 
 
-@pytest.mark.parametrize("content", ["我也喜欢爬山", "嗯嗯，我也很喜欢爵士", "不过我更喜欢周末去爬山"])
+@pytest.mark.parametrize(
+    "content", ["我也喜欢爬山", "嗯嗯，我也很喜欢爵士", "不过我更喜欢周末去爬山", "我比较喜欢听书"]
+)
 def test_spec_4_1_7_a_liking_that_only_agrees_or_compares_is_hedged(content: str) -> None:
     found = stored(content)
     assert found
@@ -213,7 +276,14 @@ def test_spec_4_1_7_a_liking_that_only_agrees_or_compares_is_hedged(content: str
 
 
 @pytest.mark.parametrize(
-    "content", ["我喜欢爬山，也喜欢钓鱼", "我一点也不喜欢恐怖片", "我也对花生过敏", "不过我更喜欢靠窗的座位"]
+    "content",
+    [
+        "我喜欢爬山，也喜欢钓鱼",
+        "我一点也不喜欢恐怖片",
+        "我也对花生过敏",
+        "不过我更喜欢靠窗的座位",
+        "我比较喜欢简约的风格",
+    ],
 )
 def test_spec_4_1_7_a_liking_beside_one_s_own_or_a_restriction_is_not(content: str) -> None:
     assert {item.scope for item in stored(content)} == {Scope.USER}

@@ -44,11 +44,11 @@ def number(text: str) -> int:
     return (_ZH_NUMBER[tens] if tens else 1) * 10 + (_ZH_NUMBER[units] if units else 0)
 
 
-def clock_near(text: str, date: re.Match[str], end: int) -> tuple[time, int] | None:
+def clock_near(text: str, date: re.Match[str], end: int, start: int = 0) -> tuple[time, int] | None:
     """The clock time that belongs to the date: later in the clause, or just before it."""
     hit = CLOCK.search(text, date.end(), min(end, date.end() + _CLOCK_REACH))
     if hit is None:
-        before = CLOCK.search(text, max(0, date.start() - 16), date.start())
+        before = CLOCK.search(text, max(start, date.start() - 16), date.start())
         hit = before
     if hit is None:
         return None

@@ -48,9 +48,9 @@ _NUMBERS = frozenset({"importance", "stability"})
 _ROW = frozenset({"regex", "dimension", "predicate", "classify"}) | _LISTS | set(_ENUMS) | _FLAGS | _NUMBERS
 
 _GRAMMAR = (
+    "past", "echo", "rather", "amend", "retract", "addressed",
     "lead", "adverb", "break", "tail", "strip", "contrast", "user", "other", "beside", "not_object", "relation",
-    "name", "note", "afterthought", "past", "echo", "rather", "amend", "retract", "addressed",
-    "mended",
+    "name", "note", "afterthought", "mended",
 )  # fmt: skip
 
 Folder = Path | Traversable
@@ -107,6 +107,12 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
     _keys("grammar", table, _GRAMMAR)
     strip = table["strip"]
     return Grammar(
+        echo=either("grammar.echo", table["echo"]),
+        rather=either("grammar.rather", table["rather"]),
+        amend=either("grammar.amend", table["amend"]),
+        addressed=either("grammar.addressed", table["addressed"]),
+        retract=either("grammar.retract", table["retract"]),
+        past=either("grammar.past", table["past"]),
         lead=either("grammar.lead", table["lead"]),
         adverb=either("grammar.adverb", table["adverb"]),
         clause_break=compiled("grammar.break", table["break"]["any"]),
@@ -128,12 +134,6 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         name=either("grammar.name", table["name"]),
         note=either("grammar.note", table["note"]),
         afterthought=either("grammar.afterthought", table["afterthought"]),
-        echo=either("grammar.echo", table["echo"]),
-        rather=either("grammar.rather", table["rather"]),
-        amend=either("grammar.amend", table["amend"]),
-        addressed=either("grammar.addressed", table["addressed"]),
-        retract=either("grammar.retract", table["retract"]),
-        past=either("grammar.past", table["past"]),
         mended=either("grammar.mended", table["mended"]),
     )
 
@@ -196,7 +196,7 @@ def _pattern(
     values["markers"] = frozenset(
         _member(f"{where}.markers", Marker, name) for name in row.get("markers", ())
     )
-    regex = compiled(where, _expand(where, row.get("regex"), macros))
+    regex = compiled(where, _spaced(_expand(where, row.get("regex"), macros), language))
     return Pattern(
         language=language,
         regex=regex,
@@ -224,6 +224,11 @@ def _expand(where: str, source: object, macros: Mapping[str, str]) -> object:
             raise InvalidConfig(where, f"no such macro: {', '.join(sorted(lost))}")
         source = _MACRO.sub(lambda hit: f"(?:{macros[hit.group(1)]})", source)
     return source
+
+
+def _spaced(source: object, language: str) -> object:
+    """In Chinese a blank may stand before the object: "我在 Google 上班", "我今年 27 岁"."""
+    return source.replace("(?P<o>", r"\s?+(?P<o>") if language == "zh" and isinstance(source, str) else source
 
 
 def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:

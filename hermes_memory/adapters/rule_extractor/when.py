@@ -108,8 +108,8 @@ def find_moment(text: str, start: int, end: int, said_at: datetime, timezone: st
     try:
         kind = _kind(hit)
         day = _RESOLVE[kind](hit, here)
-        form = _form(kind, hit)
-        clock = clock_near(text, hit, end) if form == "%Y-%m-%d" else None
+        form = _zh_form(kind, hit) or _form(kind, hit)
+        clock = clock_near(text, hit, end, start) if form == "%Y-%m-%d" else None
         if clock is None:
             stop, at = hit.end(), day.replace(hour=0, minute=0, second=0, microsecond=0)
         else:
@@ -190,33 +190,7 @@ def _en_month(hit: re.Match[str], here: datetime) -> datetime:
     return found.replace(year=found.year + 1) if month < here.month else found
 
 
-def _zh_full(hit: re.Match[str], here: datetime) -> datetime:
-    return _of(here, _zh_year(hit.group("zy"), here), number(hit.group("zm")), number(hit.group("zd")))
-
-
-def _zh_year(word: str | None, here: datetime) -> str | None:
-    """明 or 2027 to 2027; None where no year is named."""
-    return str(here.year + _YEAR_STEP[word]) if word in _YEAR_STEP else word
-
-
-def _zh_bare_month(hit: re.Match[str], here: datetime) -> datetime:
-    """The first of the month that is named: 下个月, 明年三月, 五月."""
-    if which := hit.group("zmonthw"):
-        step = {"下": 1, "下下": 2, "上": -1, "上上": -2}[which.removesuffix("个")]
-        months = here.year * 12 + here.month - 1 + step
-        return here.replace(year=months // 12, month=months % 12 + 1, day=1)
-    return _of(here, _zh_year(hit.group("zmonthy"), here), number(hit.group("zmonthn")), 1)
-
-
-def _zh_bare_year(hit: re.Match[str], here: datetime) -> datetime:
-    return here.replace(year=here.year + _YEAR_STEP[hit.group("zyearw")], month=1, day=1)
-
-
 def _form(kind: str, hit: re.Match[str]) -> str:
-    if kind == "zmonth":
-        return "%Y-%m"
-    if kind == "zyear" or hit.group("zu") == "年":
-        return "%Y"
     unit = (hit.group("sunit") or hit.group("eu") or hit.group("au") or "").lower().rstrip("s")
     return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
 
@@ -239,6 +213,35 @@ def _zh_month(hit: re.Match[str], here: datetime) -> datetime:
     month = here.month + step
     year = here.year + (month > 12) - (month < 1)
     return here.replace(year=year, month=(month - 1) % 12 + 1, day=number(hit.group("zmn")))
+
+
+def _zh_full(hit: re.Match[str], here: datetime) -> datetime:
+    return _of(here, _zh_year(hit.group("zy"), here), number(hit.group("zm")), number(hit.group("zd")))
+
+
+def _zh_year(word: str | None, here: datetime) -> str | None:
+    """明 or 2027 to 2027; None where no year is named."""
+    return str(here.year + _YEAR_STEP[word]) if word in _YEAR_STEP else word
+
+
+def _zh_bare_month(hit: re.Match[str], here: datetime) -> datetime:
+    """The first of the month that is named: 下个月, 明年三月, 五月."""
+    if which := hit.group("zmonthw"):
+        step = {"下": 1, "下下": 2, "上": -1, "上上": -2}[which.removesuffix("个")]
+        months = here.year * 12 + here.month - 1 + step
+        return here.replace(year=months // 12, month=months % 12 + 1, day=1)
+    return _of(here, _zh_year(hit.group("zmonthy"), here), number(hit.group("zmonthn")), 1)
+
+
+def _zh_bare_year(hit: re.Match[str], here: datetime) -> datetime:
+    return here.replace(year=here.year + _YEAR_STEP[hit.group("zyearw")], month=1, day=1)
+
+
+def _zh_form(kind: str, hit: re.Match[str]) -> str:
+    """How exact a Chinese date is; empty where it names a day."""
+    if kind == "zmonth":
+        return "%Y-%m"
+    return "%Y" if kind == "zyear" or hit.group("zu") == "年" else ""
 
 
 _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
