@@ -8,6 +8,7 @@ import pytest
 
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.core.conflicts import contradicts
+from hermes_memory.core.inspection import inspect
 from hermes_memory.core.model import Category, Memory, Polarity
 from hermes_memory.testing.builders import a_memory
 
@@ -123,6 +124,11 @@ def test_spec_6_what_cannot_both_hold(one: str, other: str) -> None:
 def test_spec_6_what_only_looks_like_a_contradiction(one: str, other: str) -> None:
     assert not contradicts(states(one), states(other), DIMENSIONS)
     assert not contradicts(states(other), states(one), DIMENSIONS)
+
+
+@pytest.mark.parametrize(("one", "other"), CONTRADICT)
+def test_spec_9_the_inspection_finds_each_kind(one: str, other: str) -> None:
+    assert len(inspect([states(one).with_(id="a"), states(other).with_(id="b")], DIMENSIONS)) == 1
 
 
 def test_spec_6_episodes_never_contradict() -> None:

@@ -11,7 +11,7 @@ from hermes_memory.adapters.rule_extractor.data import Regex
 # What is longer than 600 characters, or holds 20 spaces in a row, is no sentence: it is cut there, so that a text made to
 # be slow costs its length and not the square of it.
 _SENTENCE = re.compile(
-    r"""(?:(?!\s{20})(?:[^。！？!?；;…\n.]|\.(?!\s|$|[一-鿿“”"'])|(?<=\b[A-Z])\.|(?<=[ap]\.m)\.(?=\s+[a-z])
+    r"""(?:(?!\s{20})(?:[^。！？!?；;…\n.]|\.(?!\s|$|[一-鿿“”"'])|(?<=\b[A-Z])\.(?!\s+(?:i|my|we|our|he|she|they|it|you|the)\b)|(?<=[ap]\.m)\.(?=\s+[a-z])
         |(?<=\bmr)\.|(?<=\bdr)\.|(?<=\bms)\.|(?<=\bst)\.|(?<=\bmrs)\.|(?<=\bvs)\.|(?<=\be\.g)\.|(?<=\bi\.e)\.)){1,600}
         (?:[。！？!?；;…\n.~～]+[”"’')）]?)*""",
     re.IGNORECASE | re.VERBOSE,
