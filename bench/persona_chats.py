@@ -27,13 +27,6 @@ from hermes_memory.core.model import Role, Turn
 
 SAID_AT = datetime(2026, 3, 2, 10, tzinfo=UTC)
 ENOUGH = 0.5
-STOP = frozenset(
-    """a an the i me my mine myself we us our you your he him his she her it its they them their this that these those
-    there here who which what when where why how and or but so because if as than then of in on at to for from with by
-    about into over up out off down not no never nor is am are was were be been being do does did done have has had get
-    got will would can could may might should must go going like love enjoy really very also too just some any all more
-    much many lot one thing now used use""".split()
-)
 _NUMBERS = {
     word: str(number)
     for number, word in enumerate(
@@ -49,6 +42,15 @@ _SHORT = (
     ("'d", " would"),
 )
 _WORD = re.compile(r"[a-z0-9]+")
+STOP = frozenset(
+    _WORD.findall(
+        """a an the i me my mine myself we us our you your he him his she her it its they them their this that these those
+    there here who which what when where why how and or but so because if as than then of in on at to for from with by
+    about into over up out off down not no never nor is am are was were be been being do does did done have has had get
+    got will would can could may might should must go going like love enjoy really very also too just some any all more
+    much many lot one thing now used use"""
+    )
+)
 _FACTS = re.compile(r"(?<=[.!?])\s+")
 
 
