@@ -45,6 +45,9 @@ def test_the_shipped_rules_load(folder: Path) -> None:
         ("weights.toml", "name = {", "nobody = {"),
         ("weights.toml", "importance = 0.9", "importance = 9"),
         ("affirming.toml", "[[probe]]", "[[probe]]\nodd = 1"),
+        ("worth.toml", "points = ", "odd = 1\npoints = "),
+        ("worth.toml", "enough = ", "plenty = "),
+        ("en.toml", 'after = ["', 'after = ["nowhere", "'),
     ],
 )
 def test_a_bad_rule_file_is_refused(folder: Path, name: str, old: str, new: str) -> None:
