@@ -173,11 +173,13 @@ class Dimensions:
     def heads(self, text: str) -> frozenset[str]:
         """The last words of what an object names, in its own words and in those of every dimension that knows it.
 
-        Two objects that are the same, or of which one says the other more exactly, share one.
+        Two objects that are the same, of which one says the other more exactly, or is known as its kind, share one.
         """
         plain = self.reader.value(text)
         known = self._canonical.get("".join(plain), ())
-        return frozenset(value[-1] if value else "" for value in (plain, *known))
+        pairs = (pair for values in self._values.values() for pair in values.kinds)
+        wider = (value for names, kinds in pairs if kinds.named_in(text) for value in names)
+        return frozenset(value[-1] if value else "" for value in (plain, *known, *wider))
 
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""
