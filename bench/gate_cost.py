@@ -39,21 +39,23 @@ KEY = UserKey("default", "full")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of turn, ``text`` with a number in it."""
+    """One kind of turn; ``text`` names a thing in Chinese or in English, another one each time."""
 
     name: str
     text: str
-    fresh: bool = True  # a number that was never said
+    fresh: bool = True  # a thing that was never named
 
 
 KINDS = (
-    Kind("nothing to remember", "今天天气怎么样，第{}次问了？"),
-    Kind("a new statement", "我喜欢喝{}号咖啡"),
-    Kind("said again", "我喜欢喝{}号咖啡", fresh=False),
-    Kind("a contradiction", "我不喜欢喝{}号咖啡", fresh=False),
-    Kind("a new city", "我搬到{}号城了"),
-    Kind("three statements", "I like book {0}, I hate film {0}, and I have a dog called Rex{0}."),
+    Kind("nothing to remember", "今天天气怎么样，{zh}呢？"),
+    Kind("a new statement", "我喜欢喝{zh}"),
+    Kind("said again", "我喜欢喝{zh}", fresh=False),
+    Kind("a contradiction", "我不喜欢喝{zh}", fresh=False),
+    Kind("a new city", "我搬到{zh}市了"),
+    Kind("three statements", "I like {en}, I hate playing {en}, and I have a dog called {name}."),
 )
+_CHARS = "松竹梅兰菊荷桃李杏柳榆槐桐枫椒姜葱蒜韭芹茄瓜豆麦稻粟雪霜露雾云霞虹星月川湖海江溪泉岭峰岩石沙玉金银铜铁丝棉麻绢"
+_SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti", "vu", "ze")
 
 
 def run(*, quick: bool, say: Say) -> Report:
@@ -105,7 +107,8 @@ class FullUser:
     def turn(self, kind: Kind, number: int) -> tuple[float, float]:
         """Seconds to read the turn, and to settle it."""
         self._now += timedelta(seconds=20)
-        text = kind.text.format(number if not kind.fresh else next(self._numbers) + 10_000)
+        named = next(self._numbers) + 1000 if kind.fresh else number
+        text = kind.text.format(zh=_zh(named), en=_en(named), name=_en(named).title())
         message = Incoming(role=Role.USER, content=text, created_at=self._now)
         self._apply(self._decide(Ingest(session_id="s", messages=(message,), timezone="UTC")))
         started = time.perf_counter()
@@ -143,6 +146,14 @@ class FullUser:
                 yield replace(memory, tier=tier, lock=lock)
             else:
                 yield _archived(memory, self._now)
+
+
+def _zh(number: int) -> str:
+    return "".join(_CHARS[number // len(_CHARS) ** place % len(_CHARS)] for place in range(3))
+
+
+def _en(number: int) -> str:
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{number:04}")
 
 
 def _archived(memory: Memory, now: datetime) -> Memory:

@@ -88,7 +88,7 @@ def _from_archive(state: UserState, query: Query, policy: Policy) -> list[Ranked
 def _same_topic(state: UserState, memory: Memory, policy: Policy) -> Iterator[Memory]:
     """The live memories that could contradict it."""
     lookup = state.lookup(policy.dimensions)
-    near = lookup.near(memory.content_hash, memory.subject, memory.dimension, memory.object)
+    near = lookup.near(memory.content_hash, memory)
     return (state.live[memory_id] for memory_id in near if memory_id in state.live)
 
 

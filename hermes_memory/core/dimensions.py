@@ -181,6 +181,12 @@ class Dimensions:
         wider = (value for names, kinds in pairs if kinds.named_in(text) for value in names)
         return frozenset(value[-1] if value else "" for value in (plain, *known, *wider))
 
+    def words(self, text: str) -> frozenset[str]:
+        """The words of what an object names, in its own words and in those of every dimension that knows it."""
+        plain = self.reader.value(text)
+        known = self._canonical.get("".join(plain), ())
+        return frozenset(word for value in (plain, *known) for word in value or ("",)) | self.heads(text)
+
     def related(self, left: str, right: str) -> bool:
         """Whether two keys are the same dimension or name each other as related."""
         if left == right:

@@ -57,7 +57,7 @@ from hermes_memory.core.text import same_name
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
 Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
-Near = Callable[[str, str, str, str], Sequence[str]]  # (hash, subject, dimension, object) → memory ids
+Near = Callable[[str, Candidate], Sequence[str]]  # (hash, candidate) → memory ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class Settlement:
         if self.around.near is None:
             return list(self.board)
         candidate = entry.candidate
-        ids = self.around.near(entry.hash, candidate.subject, candidate.dimension, candidate.object)
+        ids = self.around.near(entry.hash, candidate)
         nominated = dict.fromkeys(ids) | dict.fromkeys(memory.id for memory in self.board.touched)
         return [memory for memory_id in nominated if (memory := self.board.get(memory_id)) is not None]
 

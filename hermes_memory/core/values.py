@@ -142,8 +142,10 @@ class Reader:
 
     def holds(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` is ``shorter`` with more words around it: none of them a number or a negation."""
+        if longer == shorter:
+            return True
         size = len(shorter)
-        for start in range(len(longer) - size + 1):
+        for start in range(len(longer) - size + 1 if shorter else 0):
             if longer[start : start + size] == shorter:
                 extra = longer[:start] + longer[start + size :]
                 return not self.turns(extra) and not any(_NUMBER.fullmatch(token) for token in extra)

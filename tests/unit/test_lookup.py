@@ -58,7 +58,7 @@ def test_every_twin_and_every_contradiction_is_nominated(
 ) -> None:
     memories = [memory_of(number, fields) for number, fields in enumerate(held)]
     lookup, statement = Lookup(DIMENSIONS, memories), memory_of(99, new)
-    near = lookup.near(statement.content_hash, statement.subject, statement.dimension, statement.object)
+    near = lookup.near(statement.content_hash, statement)
     assert near == sorted(near, key=lambda memory_id: int(memory_id[1:]))
     for memory in memories:
         same_subject = normal(memory.subject) == normal(statement.subject)
@@ -73,21 +73,32 @@ def test_every_twin_and_every_contradiction_is_nominated(
             assert memory.id in near
 
 
+def found(lookup: Lookup, **fields: Any) -> list[str]:
+    return lookup.near("another", a_memory(**fields))
+
+
 def test_it_follows_changes_and_removals() -> None:
-    city = a_memory(id="a", object="苏州", content_hash="h1")
-    lookup = Lookup(DIMENSIONS, [city])
-    lookup.put(city.with_(object="北京", content_hash="h2"))
-    assert lookup.near("h1", "user", "open", "苏州") == []
-    assert lookup.near("h2", "user", "open", "北京") == ["a"]
-    lookup.put(city.with_(status=Status.SUPERSEDED))
-    assert lookup.near("h1", "user", "city", "苏州") == []
-    lookup.put(city)
+    pet = a_memory(id="a", object="猫", dimension="pet", content_hash="h1")
+    lookup = Lookup(DIMENSIONS, [pet])
+    assert lookup.near("h1", a_memory(object="狗", dimension="pet")) == ["a"]
+    lookup.put(pet.with_(object="狗", content_hash="h2"))
+    assert lookup.near("h1", pet) == []
+    assert found(lookup, object="狗", dimension="drink") == ["a"]
+    lookup.put(pet.with_(status=Status.SUPERSEDED))
+    assert found(lookup, object="狗", dimension="pet") == []
+    lookup.put(pet)
     lookup.remove("a")
     lookup.remove("never there")
-    assert lookup.near("h1", "user", "city", "苏州") == []
+    assert found(lookup, object="猫", dimension="pet") == []
+
+
+def test_a_single_valued_dimension_is_looked_up_whole() -> None:
+    lookup = Lookup(DIMENSIONS, [a_memory(id="a", object="苏州", dimension="city")])
+    assert found(lookup, object="北京", dimension="city") == ["a"]
+    assert found(lookup, object="北京", dimension="pet") == []
 
 
 def test_a_memory_of_another_person_is_not_nominated_by_its_words() -> None:
     lookup = Lookup(DIMENSIONS, [a_memory(id="a", object="苏州", content_hash="h1", subject="妈妈")])
-    assert lookup.near("h2", "user", "city", "苏州") == []
-    assert lookup.near("h2", "妈妈", "open", "苏州") == ["a"]
+    assert found(lookup, object="苏州") == []
+    assert found(lookup, object="苏州", subject="妈妈") == ["a"]
