@@ -149,11 +149,12 @@ class FullUser:
 
 
 def _zh(number: int) -> str:
-    return "".join(_CHARS[number // len(_CHARS) ** place % len(_CHARS)] for place in range(3))
+    spread = number * 7919 % len(_CHARS) ** 3
+    return "".join(_CHARS[spread // len(_CHARS) ** place % len(_CHARS)] for place in range(3))
 
 
 def _en(number: int) -> str:
-    return "".join(_SYLLABLES[int(digit)] for digit in f"{number:04}")
+    return "".join(_SYLLABLES[int(digit)] for digit in f"{number * 7919 % 10_000:04}")
 
 
 def _archived(memory: Memory, now: datetime) -> Memory:
