@@ -486,3 +486,17 @@ TASKS = [
 @pytest.mark.parametrize("content", TASKS)
 def test_spec_4_1_4_a_task_of_the_moment_is_no_note(content: str) -> None:
     assert stored(content) == []
+
+
+LISTS = [
+    ("I love tennis, chess and jazz.", {"tennis", "chess", "jazz"}),
+    ("I don't eat pork, beef or lamb.", {"pork", "beef", "lamb"}),
+    ("I'm allergic to nuts and shellfish.", {"nuts", "shellfish"}),
+    ("I speak Dutch and Frisian.", {"Dutch", "Frisian"}),
+    ("I hate olives and anchovies.", {"olives", "anchovies"}),
+]
+
+
+@pytest.mark.parametrize(("content", "things"), LISTS)
+def test_spec_3_2_a_list_is_split_into_atoms(content: str, things: set[str]) -> None:
+    assert {item.object for item in stored(content)} == things
