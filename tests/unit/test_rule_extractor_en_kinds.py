@@ -511,3 +511,9 @@ LISTS = [
 @pytest.mark.parametrize(("content", "things"), LISTS)
 def test_spec_3_2_a_list_is_split_into_atoms(content: str, things: set[str]) -> None:
     assert {item.object for item in stored(content)} == things
+
+
+def test_spec_4_1_2_a_length_of_time_is_no_date() -> None:
+    (found,) = stored("I haven't run a race in five years.")
+    assert found.content == "I haven't run a race in five years"
+    assert found.valid_from is None
