@@ -193,8 +193,22 @@ def _table(name: str, rows: Sequence[Score]) -> Any:
         "user scope",
     )
     cells = [
-        (r.reader, r.macro_f1, r.precision, r.recall, r.specificity, r.coverage, r.typed, r.user_scope)
-        for r in rows
+        (
+            row.reader,
+            *(
+                f"{value:.3f}"
+                for value in (
+                    row.macro_f1,
+                    row.precision,
+                    row.recall,
+                    row.specificity,
+                    row.coverage,
+                    row.typed,
+                    row.user_scope,
+                )
+            ),
+        )
+        for row in rows
     ]
     title = f"Persona chats, {name}: {rows[0].utterances} utterances, {rows[0].positive:.0%} with a fact"
     return table(title, columns, cells)

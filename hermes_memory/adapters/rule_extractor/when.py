@@ -53,6 +53,9 @@ _DATE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_FOR_SO_LONG = re.compile(
+    r"(?:\bnot|n't|\bnever|\bfirst|\bonce)\b[^.,;]*$", re.I
+)  # "I haven't run in five years"
 _GAP = re.compile(
     r"(?:的|\s|,|，|at|on|早上|早晨|上午|中午|下午|傍晚|晚上|晚|早|凌晨|morning|afternoon|evening|night)*",
     re.I,
@@ -190,6 +193,12 @@ def _en_month(hit: re.Match[str], here: datetime) -> datetime:
     return found.replace(year=found.year + 1) if month < here.month else found
 
 
+def _en_in(hit: re.Match[str], here: datetime) -> datetime:
+    if _FOR_SO_LONG.search(hit.string, max(0, hit.start() - 60), hit.start()):
+        raise ValueError("a length of time, not a date")
+    return _shift(here, number(hit.group("en")), hit.group("eu"), 1)
+
+
 def _form(kind: str, hit: re.Match[str]) -> str:
     unit = (hit.group("sunit") or hit.group("eu") or hit.group("au") or "").lower().rstrip("s")
     return "%Y" if unit == "year" else "%Y-%m" if unit == "month" or kind == "emonth" else "%Y-%m-%d"
@@ -254,7 +263,7 @@ _RESOLVE: dict[str, Callable[[re.Match[str], datetime], datetime]] = {
     "zyear": _zh_bare_year,
     "near": lambda hit, here: here + timedelta(days=_NEAR[hit.group("near").lower()]),
     "eweek": _en_week,
-    "ein": lambda hit, here: _shift(here, number(hit.group("en")), hit.group("eu"), 1),
+    "ein": _en_in,
     "espan": _en_span,
     "emonth": _en_month,
     "eago": lambda hit, here: _shift(here, number(hit.group("an")), hit.group("au"), -1),
