@@ -45,6 +45,7 @@ class Draft:
     notes: list[tuple[str, Words]] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     spoken_of: Subject | None = None  # the last person other than the user
+    topic: Subject | None = None  # the person the sentence before was about, if not the user
 
     def refuse(self, reason: Reason) -> None:
         """Note why a part holds nothing, once."""
