@@ -304,3 +304,46 @@ def test_spec_4_1_an_unread_sentence_reaches_user_scope_only_with_a_date_or_figu
     (dated,) = stored("我上周六在阳台上种了两盆薄荷")
     assert (vague.scope, dated.scope) == (Scope.SESSION, Scope.USER)
     assert {vague.category, dated.category} == {Category.EVENT}
+
+
+# --- what must never be got wrong
+
+SAFETY = [
+    ("我跟我妈一样对海鲜过敏", "allergy", "海鲜", "+"),
+    ("我碰到花粉就打喷嚏", "allergy", "花粉", "+"),
+    ("我对猫毛有点过敏", "allergy", "猫毛", "+"),
+    ("你怎么又给我推荐海鲜，我说了我海鲜过敏！", "allergy", "海鲜", "+"),
+    ("我没有高血压", "illness", "高血压", "-"),
+    ("我腰椎间盘突出，不能久坐", "illness", "腰椎间盘突出", "+"),
+    ("我甲状腺有结节", "illness", "甲状腺有结节", "+"),
+    ("我装了心脏起搏器", "illness", "心脏起搏器", "+"),
+    ("我听力有问题", "illness", "听力有问题", "+"),
+    ("我在服用华法林", "medication", "华法林", "+"),
+    ("我除了香菜都吃", "food_taboo", "香菜", "-"),
+    ("我很少吃辣", "taste_spicy", "辣", "-"),
+    ("我正在跟前夫打离婚官司", "legal_matter", "打离婚官司", "+"),
+]
+
+
+@pytest.mark.parametrize(("content", "dimension", "thing", "polarity"), SAFETY)
+def test_spec_3_1_health_and_limits_are_read_with_their_polarity(
+    content: str, dimension: str, thing: str, polarity: str
+) -> None:
+    found = stored_one(content, dimension)
+    assert (found.object, found.polarity.value, found.subject, found.scope) == (
+        thing,
+        polarity,
+        "user",
+        Scope.USER,
+    )
+
+
+NOT_HEALTH = [
+    "我以为我对虾过敏，结果不是", "医生怀疑我有糖尿病", "我担心自己得了胃癌", "我差点得了糖尿病", "我没说过我对花生过敏", "谁说我对花生过敏？",
+    "我不觉得自己有抑郁症", "我对周一过敏", "我对什么都不过敏", "我怕得糖尿病", "我得了一等奖",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", NOT_HEALTH)
+def test_spec_4_1_5_what_is_feared_denied_or_joked_about_is_no_illness(content: str) -> None:
+    assert not {item.dimension for item in stored(content)} & {"allergy", "illness"}

@@ -110,6 +110,35 @@ def test_spec_4_1_6_the_clauses_that_follow_are_about_the_same_person(
     assert {item.subject for item in found} == {who}
 
 
+ACROSS_SENTENCES = [
+    ("我妈今年58了。有高血压，不能吃咸的。", "妈", {"age", "illness", "taste"}),
+    ("我室友是山东人。特别爱吃大葱。", "室友", {"hometown", "food"}),
+    ("我下属刚毕业。学的是土木工程专业。住在燕郊。", "下属", {"education", "city"}),
+]
+
+
+@pytest.mark.parametrize(("content", "who", "dimensions"), ACROSS_SENTENCES)
+def test_spec_4_1_6_a_sentence_without_a_subject_goes_on_about_the_same_person(
+    content: str, who: str, dimensions: set[str]
+) -> None:
+    found = stored(content)
+    assert dimensions <= {item.dimension for item in found}
+    assert {item.subject for item in found} == {who}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "我妈喜欢蓝色。我喜欢绿色。",
+        "我老公爱钓鱼。打算给他买根鱼竿。",
+        "我女儿对芒果过敏。请用中文回答。",
+        "我爸有痛风。我也不吃海鲜。",
+    ],
+)
+def test_spec_4_1_6_what_the_user_wants_or_says_of_themselves_stays_theirs(content: str) -> None:
+    assert "user" in {item.subject for item in stored(content)}
+
+
 def test_spec_4_1_6_user_and_other_are_kept_apart_in_one_sentence() -> None:
     found = {
         (item.subject, item.dimension, item.object) for item in stored("我妈是老师，我是医生，我弟在读高三")

@@ -36,10 +36,10 @@ class Words:
     act: SpeechAct
     markers: frozenset[Marker]
     moment: Moment | None
+    past: bool = False  # it was so, and need not be so now
     emotional: bool = False
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
-    past: bool = False  # it was so, and need not be so now
     content: str = ""  # an earlier statement with its value replaced; otherwise the words themselves
 
 

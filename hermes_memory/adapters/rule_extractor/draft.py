@@ -49,6 +49,7 @@ class Draft:
     standing: list[Standing] = field(default_factory=list)  # what a correction may be about
     question: str = ""  # what the assistant asked just before
     weighed: list[str] = field(default_factory=list)  # English words whose worth was asked
+    topic: Subject | None = None  # the person the sentence before was about, if not the user
 
     def refuse(self, reason: Reason) -> None:
         """Note why a part holds nothing, once."""

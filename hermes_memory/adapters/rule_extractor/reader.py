@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hermes_memory.adapters.rule_extractor import affirming
 from hermes_memory.adapters.rule_extractor.amending import amend_earlier, amend_last, without_retracted
@@ -20,7 +21,7 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Layer, Memory, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
@@ -95,6 +96,8 @@ class TurnReader:
         count = len(draft.items)
         for clause in part.clauses:
             self._clause(draft, thread, clause)
+        if thread.subject is not None:
+            draft.topic = None if thread.subject.is_user else thread.subject
         if _CJK.search(draft.mirror, part.start, part.end):
             if len(draft.items) == count and not thread.said and not thread.asked:
                 self._note(draft, thread, Stretch(part.start, part.end, thread.who))
@@ -151,6 +154,7 @@ class TurnReader:
         text = draft.turn.content
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
+        found = [self._of_topic(draft, thread, reading) for reading in found]
         thread.before = markers if not names_subject else own
         if opening.subject is not None:
             thread.addressed = False
@@ -212,6 +216,16 @@ class TurnReader:
         thread.said, thread.open = True, False
         if not found[0].subject.is_user and "s" in found[0].pattern.regex.groupindex:
             thread.subject = draft.spoken_of = found[0].subject  # the pattern itself named it
+
+    def _of_topic(self, draft: Draft, thread: Thread, reading: Reading) -> Reading:
+        """Chinese leaves out who is meant: "我妈今年58了。有高血压。" says of her what holds of people."""
+        entry, row = self._dimensions.get(reading.dimension), reading.pattern
+        if draft.topic is None or thread.subject is not None or reading.named or row.language != "zh":
+            return reading
+        lasting = entry is not None and entry.category in (Category.FACT, Category.PREFERENCE)
+        if not lasting or row.own or row.category is Category.EVENT:
+            return reading
+        return replace(reading, subject=draft.topic)
 
     def _leans_on_another(self, draft: Draft, thread: Thread, reading: Reading) -> bool:
         """Whether the turn's first statement is a liking that agrees or compares with another's words."""

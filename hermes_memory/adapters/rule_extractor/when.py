@@ -82,16 +82,16 @@ class Moment:
         at = self.at - timedelta(days=7) if self.weekly else self.at.replace(year=self.at.year - 1)
         return replace(self, at=at, ahead=False)
 
+    @property
+    def label(self) -> str:
+        """As it is put behind the content: a date, or date and time."""
+        return self.at.strftime(f"{self.form} %H:%M" if self.timed else self.form)
+
     def side(self, said_at: datetime) -> int:
         """Whether it lies before (-1), on (0) or after (1) the day of the statement, or its month or year."""
         mine = self.at.strftime(self.form)
         theirs = said_at.astimezone(self.at.tzinfo).strftime(self.form)
         return (mine > theirs) - (mine < theirs)
-
-    @property
-    def label(self) -> str:
-        """As it is put behind the content: a date, or date and time."""
-        return self.at.strftime(f"{self.form} %H:%M" if self.timed else self.form)
 
 
 def zone(name: str) -> ZoneInfo:
