@@ -176,7 +176,7 @@ def test_spec_4_1_an_unread_sentence_about_somebody_close_is_kept_in_the_user_s_
 
 
 EVENTS = [
-    ("新品发布会的时间是下周三晚上七点", "新品发布会", "下周三晚上七点"),
+    ("新品发布会的时间定在下周三晚上八点", "新品发布会", "下周三晚上八点"),
     ("城市读书节的地点是太原", "城市读书节", "太原"),
     ("青年创业营的规模是三百人", "青年创业营", "三百人"),
     ("这期摄影展的主题是旧街巷", None, None),
@@ -194,6 +194,6 @@ def test_spec_3_1_what_is_said_of_a_gathering_is_about_it(
 
 
 def test_spec_4_1_2_a_gathering_with_a_date_has_it_as_a_date() -> None:
-    found = stored_one("新品发布会的时间是下周三晚上七点", "event_detail")
+    found = stored_one("新品发布会的时间定在下周三晚上八点", "event_detail")
     assert found.valid_from is not None
-    assert f"{found.valid_from:%Y-%m-%d %H:%M}" == "2026-03-11 19:00"
+    assert f"{found.valid_from:%Y-%m-%d %H:%M}" == "2026-03-11 20:00"

@@ -159,7 +159,7 @@ class TurnReader:
         if opening.subject is not None:
             thread.addressed = False
         elif thread.addressed and found and found[0].pattern.act is not SpeechAct.DIRECTIVE:
-            return  # "你在博物馆工作，又喜欢读书": not the user
+            return  # "你在花店帮忙，又爱养多肉": not the user
         elif self._rules.grammar.addressed.match(draft.mirror, clause.start, clause.end):
             thread.addressed = True
         if found and opening.subject is None and thread.describes_last(draft, found[0]):
