@@ -137,7 +137,9 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         end=len(content), created_at=desk.now, intent=Intent.CORRECTION, kind=EvidenceKind.EDIT, extractor="panel",
     )  # fmt: skip
     polarity = read.polarity if same else memory.polarity
+    subject = read.subject if same else memory.subject
     return {
+        "subject": subject,
         "content": content,
         "object": read.object if same else content,
         "dimension": read.dimension if same else memory.dimension,
@@ -145,7 +147,7 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         "predicate": read.predicate if same else memory.predicate,
         "polarity": polarity,
         "negative": read.negative if same else memory.negative,
-        "content_hash": content_hash(memory.subject, polarity, content),
+        "content_hash": content_hash(subject, polarity, content),
         "evidence": (*memory.evidence, evidence),
         "source_confidence": 1.0,
     }

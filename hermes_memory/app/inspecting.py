@@ -31,7 +31,7 @@ def inspect_conflicts(draft: Draft) -> None:
             continue
         if new.lock is Lock.FROZEN and old.lock is not Lock.FROZEN:
             old, new = new, old
-        new = draft.board.put(new.with_(rival_of=old.id))
+        new = draft.board.put(new.with_(rival_of=old.id, updated_at=draft.board.now))  # its term begins
         draft.board.log(Op.RIVAL, Reason.INSPECTED, new)
         request = ask(
             "ask_" + digest(draft.desk.operation_id, old.id, new.id), old, new, Reason.INSPECTED.value,

@@ -50,7 +50,7 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         top_k=wanted.top_k or policy.rules.recall.top_k,
     )
     hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
-    returned = [] if hits else _from_archive(state, query, policy)
+    returned = [] if hits else _from_archive(state, query, policy, now)
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
@@ -74,22 +74,27 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
     return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
 
 
-def _from_archive(state: UserState, query: Query, policy: Policy) -> list[Ranked]:
-    """What the archive knows when the active memories do not answer: of the last year, and uncontested (SPEC §4.3)."""
-    since = query.as_of - timedelta(days=policy.rules.life.reactivate_days)
+def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:
+    """What the archive knows when the active memories do not answer."""
     found = rank(state.archive, query, policy.calibration, policy.rules, policy.dimensions)
-    return [
-        hit for hit in found
-        if hit.memory.archived_at is not None and hit.memory.archived_at >= since
-        and not any(opposes(hit.memory, live, policy.dimensions) for live in _same_topic(state, hit.memory, policy))
-    ]  # fmt: skip
+    return [hit for hit in found if may_come_back(state, hit.memory, policy, now)]
+
+
+def may_come_back(state: UserState, memory: Memory, policy: Policy, now: datetime) -> bool:
+    """Whether the archive may give it back: archived within the last year, and uncontested (SPEC §4.3)."""
+    since = now - timedelta(days=policy.rules.life.reactivate_days)
+    if memory.archived_at is None or memory.archived_at < since:
+        return False
+    return not any(opposes(memory, one, policy.dimensions) for one in _same_topic(state, memory, policy))
 
 
 def _same_topic(state: UserState, memory: Memory, policy: Policy) -> Iterator[Memory]:
-    """The live memories that could contradict it."""
+    """The live memories, and the parts of live records, that could contradict it."""
     lookup = state.lookup(policy.dimensions)
-    near = lookup.near(memory.content_hash, memory)
-    return (state.live[memory_id] for memory_id in near if memory_id in state.live)
+    for memory_id in lookup.near(memory.content_hash, memory):
+        one = state.live.get(memory_id) or state.parts.get(memory_id)
+        if one is not None and (one.merged_into is None or one.merged_into in state.live):
+            yield one
 
 
 def _budget(wanted: Recall, policy: Policy) -> int:

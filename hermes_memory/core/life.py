@@ -77,8 +77,8 @@ def age(board: Board, rules: LifeRules) -> None:
 
 def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason | None:
     days = days_between(memory.updated_at, now)
-    if memory.rival_of:
-        return Reason.STALE if days > rules.rival_days else None
+    if memory.rival_of:  # about safety only an answer decides
+        return Reason.STALE if days > rules.rival_days and not memory.safety else None
     if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
         return Reason.DISPROVED
     slight = memory.importance < rules.archive_event_importance

@@ -15,7 +15,7 @@ from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.decay import decay
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER, Layer, Lock, Memory, Scope, Status
+from hermes_memory.core.model import USER, Granularity, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import RecallRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
@@ -72,7 +72,8 @@ def in_reach(memory: Memory, query: Query) -> bool:
         return False
     if memory.scope is Scope.USER:
         return True
-    if any(piece.session_id == query.session_id for piece in memory.evidence):
+    together = memory.granularity is Granularity.SPAN  # of several conversations: each would open the others
+    if not together and any(piece.session_id == query.session_id for piece in memory.evidence):
         return True
     return memory.scope is Scope.SCENE and memory.scene is not None and memory.scene == query.scene
 
