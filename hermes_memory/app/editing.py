@@ -17,11 +17,13 @@ from hermes_memory.app.commands import (
     FreezeMemory,
     RequestUnfreeze,
 )
+from hermes_memory.app.confirming import PANEL, close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import memory_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Op
 from hermes_memory.core.candidate import Candidate
+from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.frozen import confirm, freeze
 from hermes_memory.core.ids import digest
 from hermes_memory.core.merging import parts_of
@@ -91,8 +93,20 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     draft.board.log(Op.EDITED, Reason.EDITED, memory, message_id)
     if frozen:
         memory = draft.board.refreeze(memory, message_id)
+    _agree(draft, memory)
+    close_questions(draft)
     draft.tidy()
     return draft.decide(memory_record(draft.board[memory.id]))
+
+
+def _agree(draft: Draft, memory: Memory) -> None:
+    """What no longer contradicts since the edit is nobody's rival."""
+    dimensions = draft.desk.policy.dimensions
+    pairs = [(memory, draft.board.get(memory.rival_of or ""))]
+    pairs += [(rival, memory) for rival in draft.board.live() if rival.rival_of == memory.id]
+    for rival, old in pairs:
+        if old is not None and not opposes(rival, old, dimensions):
+            draft.board.put(draft.board[rival.id].with_(rival_of=None))
 
 
 def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory:
@@ -227,8 +241,11 @@ def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Deci
     memory = draft.memory(command.memory_id)
     if memory.status not in LIVE:
         raise Illegal(memory.status, LockEvent.CONFIRM)
-    message_id = "confirm_" + digest(command.memory_id, command.session_id)
-    said = Affirmed(session_id=command.session_id, message_id=message_id, at=desk.now)
+    session_id = (
+        command.session_id if command.session_id in state.sessions else PANEL
+    )  # no conversation of theirs
+    message_id = "confirm_" + digest(command.memory_id, session_id)
+    said = Affirmed(session_id=session_id, message_id=message_id, at=desk.now)
     draft.board.log(Op.REINFORCED, Reason.PANEL, memory, message_id)
     after = confirm(draft.board, memory, said, desk.policy.rules, explicit=True)
     if after == memory:

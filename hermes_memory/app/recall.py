@@ -18,7 +18,7 @@ from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
-from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
+from hermes_memory.core.ranking import Query, Ranked, Shelf, current_side, in_reach, rank
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
 
@@ -50,6 +50,8 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         top_k=wanted.top_k or policy.rules.recall.top_k,
     )
     hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    if wanted.as_of is not None:
+        hits = _parts_of_later_records(state, query, policy, hits)
     returned = [] if hits else _from_archive(state, query, policy, now)
     hits = hits or returned
     ranked_at = time.perf_counter()
@@ -72,6 +74,20 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
     }
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
     return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
+
+
+def _parts_of_later_records(
+    state: UserState, query: Query, policy: Policy, hits: list[Ranked]
+) -> list[Ranked]:
+    """``hits`` with what had been said by then of records that hold later words too, and are silent about then."""
+    parts = {
+        part.id: part.with_(status=Status.ACTIVE)
+        for part in state.parts.values()
+        if (record := state.live.get(part.merged_into or "")) is not None and not in_reach(record, query)
+    }
+    shelf = Shelf(parts, state.archive.vectors, state.archive.words, {}, {})
+    found = rank(shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    return sorted([*hits, *found], key=lambda hit: -hit.score)[: query.top_k]
 
 
 def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:

@@ -35,7 +35,7 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     settlement.run(distilled.extraction, list(distilled.vectors))
     draft.vectors = settlement.vectors
     for session_id in {turn.session_id for turn in turns if draft.session(turn.session_id).ended}:
-        end_session(draft.board, session_id)
+        end_session(draft.board, session_id, draft.open_sessions())
     if settlement.asked:
         asked = {request.id: request_record(request) for request in settlement.asked}
         draft.change_settings(confirmations={**state.settings.confirmations, **asked})

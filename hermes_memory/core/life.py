@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime
 
 from hermes_memory.core.board import Board, Op
@@ -14,14 +14,19 @@ from hermes_memory.core.rules import LifeRules, Rules
 from hermes_memory.core.transitions import StatusEvent, may_leave_working
 
 
-def end_session(board: Board, session_id: str) -> None:
-    """What a session leaves: user and scene scope move to longterm, session scope is archived; rivals live on."""
+def end_session(board: Board, session_id: str, still_open: Container[str] = ()) -> None:
+    """What a session leaves: user and scene scope move to longterm, session scope is archived; rivals live on.
+
+    What was also said in one of the conversations that are ``still_open`` waits for their end.
+    """
     for memory in [
         m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN and m.tier is Tier.WORKING
     ]:
         if all(piece.session_id != session_id for piece in memory.evidence):
             continue
         if memory.scope is Scope.SESSION and not memory.rival_of:
+            if any(piece.session_id in still_open for piece in memory.evidence):
+                continue
             board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.SESSION_ENDED)
         elif may_leave_working(memory):
             moved = board.put(memory.with_(tier=Tier.LONGTERM))

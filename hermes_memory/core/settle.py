@@ -354,6 +354,8 @@ class Settlement:
         near = Scope.SCENE if entry.turn.scene else Scope.SESSION
         protected = resolution.outcome is Outcome.ASK
         scope = near if not protected and wider(entry.scope, near) else entry.scope
+        if entry.twin is not None and entry.twin.status in LIVE and wider(entry.twin.scope, scope):
+            scope = entry.twin.scope  # what holds in a scene goes on holding there
         made = self._make(entry, rival_of=old.id, scope=scope)
         self.board.log(Op.RIVAL, resolution.reason, made, message_id)
         self._count_contradiction(old, message_id, weaken=resolution.weaken)
@@ -438,8 +440,10 @@ class Settlement:
         twin = twin.with_(evidence=(*twin.evidence, entry.evidence))
         if changes.get("status") is Status.SUPERSEDED:  # an older period: one more witness, and it rests
             return self.board.put(twin)
-        twin = self._bring_back(twin, entry).with_(**({"scope": entry.scope} | dict(changes)))
-        return self._confirm(self.board.put(twin.with_(scene=scene_of(twin.scope, entry.turn))), entry)
+        before = self._bring_back(twin, entry)
+        twin = before.with_(**({"scope": entry.scope} | dict(changes)))
+        scene = before.scene if twin.scope is before.scope else scene_of(twin.scope, entry.turn)
+        return self._confirm(self.board.put(twin.with_(scene=scene)), entry)
 
     def _affirm(self, affirmation: Affirmation, extractor: str) -> None:
         """Count an explicit affirmation, unless it points at nothing or into a pasted block."""

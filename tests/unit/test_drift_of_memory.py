@@ -469,3 +469,97 @@ def test_spec_6_a_period_that_ended_is_not_what_is_said_now() -> None:
     person.pass_time(days=100)
     tell(person, "我住在苏州", object="苏州", session="s2")
     assert "苏州" in person.recall("where do I live")["context"]
+
+
+# more ways
+
+
+def test_spec_6_an_inferred_correction_does_not_replace_what_was_declared() -> None:
+    person = Person()
+    old = person.remember(say("我喜欢靠窗", dimension="seat", object="靠窗"))
+    person.pass_time(days=1)
+    tell(
+        person, "其实过道", dimension="seat", object="过道", session="s2", source=Source.INFERRED,
+        markers=frozenset({Marker.CORRECTION}),
+    )  # fmt: skip
+    assert person.memory(old.id).status is ACTIVE
+
+
+def test_spec_6_what_contradicts_a_part_after_an_edit_is_found() -> None:
+    person = drinker()
+    seat = person.remember(say("我喜欢靠窗", dimension="seat", object="靠窗", session="s2", at=person.now))
+    read = reading("我不喝绿茶", dimension="drink", object="绿茶", polarity=Polarity.NEGATIVE)
+    person.edit(seat, read, content="我不喝绿茶")
+    person.pass_time(days=1)
+    person.act(Maintain(now=person.now))
+    (question,) = person.state.settings.confirmations.values()
+    assert question["memory_ids"] == [part_of(person, "绿茶").id, seat.id]
+    assert part_of(person, "绿茶").status is ACTIVE
+    assert "绿茶" not in record_of(person).content
+    before = person.state.version
+    person.act(Maintain(now=person.now))
+    assert person.state.version == before
+
+
+def test_spec_7_6_a_record_tells_an_earlier_time_no_later_words() -> None:
+    person = Person(policy(rules(capacity={"working": 5, "longterm": 50})))
+    for drink in DRINKS[:6]:
+        tell(person, f"我爱喝{drink}", dimension="drink", object=drink)
+        person.pass_time(days=3)
+    assert record_of(person).status is ACTIVE
+    told = person.recall("我爱喝红茶", as_of=NOW + DAY)
+    assert ("红茶" in told["context"], "果汁" in told["context"]) == (True, False)
+
+
+def test_spec_6_a_question_about_what_was_edited_since_is_closed() -> None:
+    person = Person()
+    old = person.remember(say("我对花生过敏", dimension="allergy", object="花生"))
+    person.pass_time(days=1)
+    new = person.remember(
+        say(
+            "我对花生不过敏",
+            dimension="allergy",
+            object="花生",
+            polarity=Polarity.NEGATIVE,
+            session="s2",
+            at=person.now,
+        )
+    )
+    read = reading("我对芒果不过敏", dimension="allergy", object="芒果", polarity=Polarity.NEGATIVE)
+    person.edit(new, read, content="我对芒果不过敏")
+    (question,) = person.state.settings.confirmations.values()
+    assert question["status"] == "expired"
+    assert (person.memory(new.id).rival_of, person.memory(old.id).status) == (None, ACTIVE)
+
+
+def test_spec_4_2_the_end_of_one_session_takes_nothing_from_another() -> None:
+    person = Person()
+    note = person.remember(say("今天想喝茶", dimension="drink", object="茶", scope=Scope.SESSION))
+    tell(person, "今天想喝茶", dimension="drink", object="茶", scope=Scope.SESSION, session="s2")
+    person.act(EndSession(session_id="s1"))
+    assert person.memory(note.id).status is ACTIVE
+    person.act(EndSession(session_id="s2"))
+    assert person.memory(note.id).status is ARCHIVED
+
+
+def test_spec_6_a_scene_keeps_its_own_when_the_user_generalises() -> None:
+    person = Person()
+    home = person.remember(say("我喜欢靠窗", dimension="seat", object="靠窗"))
+    person.pass_time(days=1)
+    train = person.remember(
+        say(
+            "火车上我喜欢过道",
+            dimension="seat",
+            object="过道",
+            scope=Scope.SCENE,
+            scene="train",
+            session="s2",
+            at=person.now,
+        )
+    )
+    person.act(EndSession(session_id="s2"))
+    person.pass_time(days=1)
+    tell(person, "我喜欢过道", dimension="seat", object="过道", session="s3")
+    after = person.memory(train.id)
+    assert (after.scope, after.scene) == (Scope.SCENE, "train")
+    assert person.memory(home.id).status is ACTIVE
