@@ -17,7 +17,7 @@ from hermes_memory.app.commands import (
     FreezeMemory,
     RequestUnfreeze,
 )
-from hermes_memory.app.confirming import PANEL, close_questions
+from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import memory_record
 from hermes_memory.app.state import UserState
@@ -241,11 +241,8 @@ def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Deci
     memory = draft.memory(command.memory_id)
     if memory.status not in LIVE:
         raise Illegal(memory.status, LockEvent.CONFIRM)
-    session_id = (
-        command.session_id if command.session_id in state.sessions else PANEL
-    )  # no conversation of theirs
-    message_id = "confirm_" + digest(command.memory_id, session_id)
-    said = Affirmed(session_id=session_id, message_id=message_id, at=desk.now)
+    message_id = "confirm_" + digest(command.memory_id, command.session_id)
+    said = Affirmed(session_id=command.session_id, message_id=message_id, at=desk.now)
     draft.board.log(Op.REINFORCED, Reason.PANEL, memory, message_id)
     after = confirm(draft.board, memory, said, desk.policy.rules, explicit=True)
     if after == memory:

@@ -166,7 +166,8 @@ class Life(RuleBasedStateMachine):
             changed = [name for name in MEANING_FIELDS if getattr(old, name) != getattr(memory, name)]
             if changed:
                 assert commit.grants[memory.id] is GrantKind.UNFREEZE
-                assert isinstance(command, AnswerConfirmation) or getattr(command, "unfreeze_token", None)
+                answered = isinstance(command, AnswerConfirmation) or self.answered(commit)
+                assert answered or getattr(command, "unfreeze_token", None)
                 assert memory.lock is Lock.FROZEN
                 assert memory.unfreeze_reason
 
