@@ -24,9 +24,8 @@ from hermes_memory.ports.ledger import Alert, Job, JobStatus
 
 def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     """Run the gates, unless the result is of an older generation or its turns were settled meanwhile."""
-    turns = [
-        state.turns[place] for place in command.turns if place in state.turns and state.turns[place].pending
-    ]
+    places = dict.fromkeys(command.turns)
+    turns = [state.turns[place] for place in places if place in state.turns and state.turns[place].pending]
     if command.generation != state.generation or not turns:
         return Decision(None, {})
     draft = Draft(state, desk)

@@ -22,7 +22,8 @@ BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
 
 # A block may have been torn when it was pasted: what stands before an end without a beginning belongs to one too.
 _BLOCK = re.compile(
-    rf"(?:{BLOCK_OPEN}|\A(?=(?:(?!{BLOCK_OPEN}).)+{BLOCK_CLOSE})).*?(?:{BLOCK_CLOSE}|\Z)", re.DOTALL
+    rf"(?:{BLOCK_OPEN}|\A(?=(?:(?!{BLOCK_OPEN}).)+{BLOCK_CLOSE})).*?(?:{BLOCK_CLOSE}|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
 _MASK = re.compile(r"\[[a-z]+\]")
 _NOT_BELIEVED = {

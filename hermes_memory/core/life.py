@@ -20,8 +20,9 @@ def end_session(board: Board, session_id: str, still_open: Container[str] = ()) 
     What was also said in one of the conversations that are ``still_open`` waits for their end.
     """
     for memory in [
-        m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN and m.tier is Tier.WORKING
-    ]:
+        m for m in board
+        if m.status in LIVE and m.lock is not Lock.FROZEN and (m.tier is Tier.WORKING or m.scope is Scope.SESSION)
+    ]:  # fmt: skip
         if all(piece.session_id != session_id for piece in memory.evidence):
             continue
         if memory.scope is Scope.SESSION and not memory.rival_of:

@@ -91,9 +91,11 @@ class Settlement:
         self.asked: list[ConfirmationRequest] = []
         self.restated: list[tuple[str, Turn]] = []  # memories that a turn plainly said again, or affirmed
         self._made = 0
+        self._breath: Sequence[Candidate] = ()  # all that is said, where one message says two sides
 
     def run(self, extraction: Extraction, vectors: Sequence[Vector]) -> None:
         """Settle every candidate in order, then the affirmations and what the extractor itself refused."""
+        self._breath = extraction.candidates
         for candidate, vector in zip(extraction.candidates, vectors, strict=True):
             self._enter(candidate, vector, extraction.extractor)
         for affirmation in extraction.affirmations:
@@ -246,7 +248,7 @@ class Settlement:
     def _press(self, rival: Memory, entry: Entry, *, later: bool) -> None:
         """A rival is said again: a correction, or a later session, gives it the old one's place (SPEC §6)."""
         old = self.board[rival.rival_of or ""]
-        if not comparable(entry.candidate, old, entry.scope, entry.turn):
+        if not comparable(entry.candidate, old, entry.scope, entry.turn) or self._said_beside(old, entry):
             return
         resolution = resolve(self._dispute_with(old, entry))
         if resolution.outcome is Outcome.REPLACE or (resolution.outcome is Outcome.RIVAL and later):
@@ -255,6 +257,16 @@ class Settlement:
         elif resolution.outcome is Outcome.ASK and later:
             self._count_contradiction(old, entry.evidence.message_id)
             self._ask(old, rival, resolution.reason)
+
+    def _said_beside(self, old: Memory, entry: Entry) -> bool:
+        """Whether the same message says the old one too: what is said in one breath stands together."""
+        here = entry.candidate.span
+        return any(
+            (other.span.session_id, other.span.message_id) == (here.session_id, here.message_id)
+            and self._says_the_same(replace(entry, candidate=other), "", old)
+            for other in self._breath
+            if other is not entry.candidate and other.dimension == old.dimension
+        )
 
     def _succeed(self, rival: Memory, old: Memory, entry: Entry) -> None:
         """The rival stands for itself now, and reaches as far as the old one did."""
@@ -273,7 +285,7 @@ class Settlement:
         for rival in [memory for memory in self.board.live() if memory.rival_of == standing.id]:
             if rival.safety or standing.safety:  # never automatic: the question decides
                 continue
-            if rival.lock is not Lock.FROZEN and rival.stated_at <= entry.turn.created_at:
+            if rival.lock is not Lock.FROZEN and rival.stated_at < entry.turn.created_at:
                 self.board.status(rival, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.OLD_SAID_AGAIN, message_id)
 
     # contradiction (SPEC §6)
