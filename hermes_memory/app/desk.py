@@ -108,6 +108,11 @@ class Draft:
         known = self.sessions.get(session_id) or self.state.sessions.get(session_id)
         return known or Session(id=session_id, started_at=self.desk.now, last_at=self.desk.now)
 
+    def open_sessions(self) -> frozenset[str]:
+        """The conversations that go on, as it stands in the draft."""
+        known = {**self.state.sessions, **self.sessions}
+        return frozenset(session.id for session in known.values() if not session.ended)
+
     def change_settings(self, **changes: Any) -> None:
         """Replace fields of the user's settings."""
         self.settings = replace(self.settings or self.state.settings, **changes)

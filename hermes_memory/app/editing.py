@@ -17,11 +17,13 @@ from hermes_memory.app.commands import (
     FreezeMemory,
     RequestUnfreeze,
 )
+from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.records import memory_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Op
 from hermes_memory.core.candidate import Candidate
+from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.frozen import confirm, freeze
 from hermes_memory.core.ids import digest
 from hermes_memory.core.merging import parts_of
@@ -91,8 +93,20 @@ def edit(state: UserState, command: Edit, desk: Desk) -> Decision:
     draft.board.log(Op.EDITED, Reason.EDITED, memory, message_id)
     if frozen:
         memory = draft.board.refreeze(memory, message_id)
+    _agree(draft, memory)
+    close_questions(draft)
     draft.tidy()
     return draft.decide(memory_record(draft.board[memory.id]))
+
+
+def _agree(draft: Draft, memory: Memory) -> None:
+    """What no longer contradicts since the edit is nobody's rival."""
+    dimensions = draft.desk.policy.dimensions
+    pairs = [(memory, draft.board.get(memory.rival_of or ""))]
+    pairs += [(rival, memory) for rival in draft.board.live() if rival.rival_of == memory.id]
+    for rival, old in pairs:
+        if old is not None and not opposes(rival, old, dimensions):
+            draft.board.put(draft.board[rival.id].with_(rival_of=None))
 
 
 def _apply(memory: Memory, command: Edit, desk: Desk, message_id: str) -> Memory:
@@ -137,7 +151,9 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         end=len(content), created_at=desk.now, intent=Intent.CORRECTION, kind=EvidenceKind.EDIT, extractor="panel",
     )  # fmt: skip
     polarity = read.polarity if same else memory.polarity
+    subject = read.subject if same else memory.subject
     return {
+        "subject": subject,
         "content": content,
         "object": read.object if same else content,
         "dimension": read.dimension if same else memory.dimension,
@@ -145,7 +161,7 @@ def _new_content(memory: Memory, content: str, desk: Desk, message_id: str) -> d
         "predicate": read.predicate if same else memory.predicate,
         "polarity": polarity,
         "negative": read.negative if same else memory.negative,
-        "content_hash": content_hash(memory.subject, polarity, content),
+        "content_hash": content_hash(subject, polarity, content),
         "evidence": (*memory.evidence, evidence),
         "source_confidence": 1.0,
     }

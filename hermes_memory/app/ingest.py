@@ -229,7 +229,7 @@ def _close(draft: Draft, session_id: str) -> None:
     """The window and its summary end with the conversation; should it go on, it begins anew (SPEC §4.3)."""
     session = draft.session(session_id)
     draft.sessions[session_id] = replace(session, ended=True, summary=Summary(upto=session.turns))
-    end_session(draft.board, session_id)
+    end_session(draft.board, session_id, draft.open_sessions())
 
 
 def mark_asked(state: UserState, command: MarkAsked, desk: Desk) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from hermes_memory.app.desk import Draft
@@ -10,7 +11,8 @@ from hermes_memory.core.board import Op
 from hermes_memory.core.confirmation import ask
 from hermes_memory.core.ids import digest
 from hermes_memory.core.inspection import inspect
-from hermes_memory.core.model import Lock
+from hermes_memory.core.merging import release
+from hermes_memory.core.model import LIVE, Lock, Memory, Status
 from hermes_memory.core.reasons import Reason
 
 
@@ -25,13 +27,14 @@ def inspect_conflicts(draft: Draft) -> None:
     conflicts = draft.desk.policy.rules.conflicts
     expires_at = draft.board.now + timedelta(days=conflicts.confirmation_days)
     requests = {}
-    for pair in inspect(draft.board.live(), draft.desk.policy.dimensions):
+    for pair in inspect(_standing(draft), draft.desk.policy.dimensions):
         old, new = draft.board[pair.older.id], draft.board[pair.newer.id]
         if frozenset({old.id, new.id}) in asked or old.rival_of or new.rival_of:
             continue
+        old, new = (release(draft.board, m, None) if m.merged_into else m for m in (old, new))
         if new.lock is Lock.FROZEN and old.lock is not Lock.FROZEN:
             old, new = new, old
-        new = draft.board.put(new.with_(rival_of=old.id))
+        new = draft.board.put(new.with_(rival_of=old.id, updated_at=draft.board.now))  # its term begins
         draft.board.log(Op.RIVAL, Reason.INSPECTED, new)
         request = ask(
             "ask_" + digest(draft.desk.operation_id, old.id, new.id), old, new, Reason.INSPECTED.value,
@@ -40,3 +43,14 @@ def inspect_conflicts(draft: Draft) -> None:
         requests[request.id] = request_record(request)
     if requests:
         draft.change_settings(confirmations={**known, **requests})
+        draft.tidy()  # a part may have left its record
+
+
+def _standing(draft: Draft) -> Iterator[Memory]:
+    """The live memories, and the parts of live records as if each stood alone (SPEC §3.2)."""
+    yield from draft.board.live()
+    for part in draft.state.parts.values():
+        now = draft.board.get(part.id)
+        record = draft.board.get(part.merged_into or "")
+        if now is not None and now.merged_into and record is not None and record.status in LIVE:
+            yield now.with_(status=Status.ACTIVE)

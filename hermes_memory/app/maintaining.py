@@ -8,6 +8,7 @@ from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPause
 from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.inspecting import inspect_conflicts
+from hermes_memory.app.recall import may_come_back
 from hermes_memory.app.state import UserState
 from hermes_memory.core.life import age, bring_back
 from hermes_memory.core.reasons import Reason
@@ -15,8 +16,11 @@ from hermes_memory.ports.ledger import Job, JobStatus
 
 
 def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
-    """One night for one user (SPEC §9), as of ``command.now``. A second run the same night changes nothing."""
-    desk = replace(desk, now=command.now, actor="nightly")
+    """One night for one user (SPEC §9), as of ``command.now`` but never of the future.
+
+    A second run the same night changes nothing.
+    """
+    desk = replace(desk, now=min(command.now, desk.now), actor="nightly")
     draft = Draft(state, desk)
     age(draft.board, desk.policy.rules.life)
     inspect_conflicts(draft)
@@ -27,9 +31,11 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
 
 
 def reactivate(state: UserState, command: BringBack, desk: Desk) -> Decision:
-    """What recall found in the archive is active again; what left it meanwhile stays as it is."""
+    """What recall found in the archive is active again; what left it or is contradicted meanwhile stays as it is."""
     draft = Draft(state, desk)
-    bring_back(draft.board, command.memory_ids)
+    known = [memory for i in command.memory_ids if (memory := state.memories.get(i)) is not None]
+    may = [memory.id for memory in known if may_come_back(state, memory, desk.policy, desk.now)]
+    bring_back(draft.board, may)
     if not draft.board.changes:
         return Decision(None, None)
     draft.tidy()

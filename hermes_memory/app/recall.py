@@ -18,7 +18,7 @@ from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
-from hermes_memory.core.ranking import Query, Ranked, current_side, in_reach, rank
+from hermes_memory.core.ranking import Query, Ranked, Shelf, current_side, in_reach, rank
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
 
@@ -50,7 +50,9 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         top_k=wanted.top_k or policy.rules.recall.top_k,
     )
     hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
-    returned = [] if hits else _from_archive(state, query, policy)
+    if wanted.as_of is not None:
+        hits = _parts_of_later_records(state, query, policy, hits)
+    returned = [] if hits else _from_archive(state, query, policy, now)
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
@@ -74,22 +76,41 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
     return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
 
 
-def _from_archive(state: UserState, query: Query, policy: Policy) -> list[Ranked]:
-    """What the archive knows when the active memories do not answer: of the last year, and uncontested (SPEC §4.3)."""
-    since = query.as_of - timedelta(days=policy.rules.life.reactivate_days)
+def _parts_of_later_records(
+    state: UserState, query: Query, policy: Policy, hits: list[Ranked]
+) -> list[Ranked]:
+    """``hits`` with what had been said by then of records that hold later words too, and are silent about then."""
+    parts = {
+        part.id: part.with_(status=Status.ACTIVE)
+        for part in state.parts.values()
+        if (record := state.live.get(part.merged_into or "")) is not None and not in_reach(record, query)
+    }
+    shelf = Shelf(parts, state.archive.vectors, state.archive.words, {}, {})
+    found = rank(shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    return sorted([*hits, *found], key=lambda hit: -hit.score)[: query.top_k]
+
+
+def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:
+    """What the archive knows when the active memories do not answer."""
     found = rank(state.archive, query, policy.calibration, policy.rules, policy.dimensions)
-    return [
-        hit for hit in found
-        if hit.memory.archived_at is not None and hit.memory.archived_at >= since
-        and not any(opposes(hit.memory, live, policy.dimensions) for live in _same_topic(state, hit.memory, policy))
-    ]  # fmt: skip
+    return [hit for hit in found if may_come_back(state, hit.memory, policy, now)]
+
+
+def may_come_back(state: UserState, memory: Memory, policy: Policy, now: datetime) -> bool:
+    """Whether the archive may give it back: archived within the last year, and uncontested (SPEC §4.3)."""
+    since = now - timedelta(days=policy.rules.life.reactivate_days)
+    if memory.archived_at is None or memory.archived_at < since:
+        return False
+    return not any(opposes(memory, one, policy.dimensions) for one in _same_topic(state, memory, policy))
 
 
 def _same_topic(state: UserState, memory: Memory, policy: Policy) -> Iterator[Memory]:
-    """The live memories that could contradict it."""
+    """The live memories, and the parts of live records, that could contradict it."""
     lookup = state.lookup(policy.dimensions)
-    near = lookup.near(memory.content_hash, memory)
-    return (state.live[memory_id] for memory_id in near if memory_id in state.live)
+    for memory_id in lookup.near(memory.content_hash, memory):
+        one = state.live.get(memory_id) or state.parts.get(memory_id)
+        if one is not None and (one.merged_into is None or one.merged_into in state.live):
+            yield one
 
 
 def _budget(wanted: Recall, policy: Policy) -> int:

@@ -24,9 +24,8 @@ from hermes_memory.ports.ledger import Alert, Job, JobStatus
 
 def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     """Run the gates, unless the result is of an older generation or its turns were settled meanwhile."""
-    turns = [
-        state.turns[place] for place in command.turns if place in state.turns and state.turns[place].pending
-    ]
+    places = dict.fromkeys(command.turns)
+    turns = [state.turns[place] for place in places if place in state.turns and state.turns[place].pending]
     if command.generation != state.generation or not turns:
         return Decision(None, {})
     draft = Draft(state, desk)
@@ -35,7 +34,7 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     settlement.run(distilled.extraction, list(distilled.vectors))
     draft.vectors = settlement.vectors
     for session_id in {turn.session_id for turn in turns if draft.session(turn.session_id).ended}:
-        end_session(draft.board, session_id)
+        end_session(draft.board, session_id, draft.open_sessions())
     if settlement.asked:
         asked = {request.id: request_record(request) for request in settlement.asked}
         draft.change_settings(confirmations={**state.settings.confirmations, **asked})

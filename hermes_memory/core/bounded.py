@@ -20,7 +20,11 @@ from hermes_memory.core.text import normal, numbers
 
 BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
 
-_BLOCK = re.compile(re.escape(BLOCK_OPEN) + r".*?(?:" + re.escape(BLOCK_CLOSE) + r"|\Z)", re.DOTALL)
+# A block may have been torn when it was pasted: what stands before an end without a beginning belongs to one too.
+_BLOCK = re.compile(
+    rf"(?:{BLOCK_OPEN}|\A(?=(?:(?!{BLOCK_OPEN}).)+{BLOCK_CLOSE})).*?(?:{BLOCK_CLOSE}|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _MASK = re.compile(r"\[[a-z]+\]")
 _NOT_BELIEVED = {
     SpeechAct.JOKE: Reason.JOKE,
@@ -65,7 +69,15 @@ def check_schema(candidate: Candidate, _: Entrance) -> Reason | None:
         return Reason.SCHEMA
     if not (0 <= candidate.importance <= 1 and 0 <= candidate.stability <= 1):
         return Reason.SCHEMA
+    if not _in_time(candidate):
+        return Reason.SCHEMA
     return Reason.TOO_LONG if len(candidate.content) > MAX_CONTENT_CHARS else None
+
+
+def _in_time(candidate: Candidate) -> bool:
+    """Whether its times are aware and in order."""
+    times = [time for time in (candidate.valid_from, candidate.valid_to) if time is not None]
+    return all(time.utcoffset() is not None for time in times) and times == sorted(times)
 
 
 def check_speaker(candidate: Candidate, entrance: Entrance) -> Reason | None:

@@ -205,8 +205,8 @@ class Dispute:
 
     @property
     def marked(self) -> bool:
-        """Whether the words mark a correction or a lasting change of mind."""
-        return bool(CHANGES & self.candidate.markers)
+        """Whether the words themselves mark a correction or a lasting change of mind; a guess corrects nothing."""
+        return bool(CHANGES & self.candidate.markers) and self.candidate.source is not Source.INFERRED
 
     @property
     def gap_days(self) -> float:

@@ -65,6 +65,19 @@ def other_period(candidate: Candidate, memory: Memory) -> bool:
     return days_between(min(new, old), max(new, old)) >= 1
 
 
+def is_over(memory: Memory, candidate: Candidate, turn: Turn) -> bool:
+    """Whether the memory's period had ended when the candidate was said to hold: said again, it is a new period."""
+    if memory.category is Category.EVENT or memory.valid_to is None or candidate.valid_to is not None:
+        return False
+    return memory.valid_to <= turn.created_at
+
+
+def counts_as_said(candidate: Candidate, memory: Memory, rules: Rules) -> bool:
+    """Whether the words say the memory again as surely as it was said: a guess confirms no declaration."""
+    surely = min(memory.source_confidence, rules.locks.change_confidence)
+    return source_confidence(candidate, rules) >= surely
+
+
 def evidence_of(candidate: Candidate, turn: Turn, extractor: str) -> Evidence:
     """The words the candidate rests on."""
     span = candidate.span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime
 
 from hermes_memory.core.board import Board, Op
@@ -14,14 +14,20 @@ from hermes_memory.core.rules import LifeRules, Rules
 from hermes_memory.core.transitions import StatusEvent, may_leave_working
 
 
-def end_session(board: Board, session_id: str) -> None:
-    """What a session leaves: user and scene scope move to longterm, session scope is archived; rivals live on."""
+def end_session(board: Board, session_id: str, still_open: Container[str] = ()) -> None:
+    """What a session leaves: user and scene scope move to longterm, session scope is archived; rivals live on.
+
+    What was also said in one of the conversations that are ``still_open`` waits for their end.
+    """
     for memory in [
-        m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN and m.tier is Tier.WORKING
-    ]:
+        m for m in board
+        if m.status in LIVE and m.lock is not Lock.FROZEN and (m.tier is Tier.WORKING or m.scope is Scope.SESSION)
+    ]:  # fmt: skip
         if all(piece.session_id != session_id for piece in memory.evidence):
             continue
         if memory.scope is Scope.SESSION and not memory.rival_of:
+            if any(piece.session_id in still_open for piece in memory.evidence):
+                continue
             board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.SESSION_ENDED)
         elif may_leave_working(memory):
             moved = board.put(memory.with_(tier=Tier.LONGTERM))
@@ -77,8 +83,8 @@ def age(board: Board, rules: LifeRules) -> None:
 
 def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason | None:
     days = days_between(memory.updated_at, now)
-    if memory.rival_of:
-        return Reason.STALE if days > rules.rival_days else None
+    if memory.rival_of:  # about safety only an answer decides
+        return Reason.STALE if days > rules.rival_days and not memory.safety else None
     if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
         return Reason.DISPROVED
     slight = memory.importance < rules.archive_event_importance

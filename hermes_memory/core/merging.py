@@ -7,6 +7,7 @@ rest in the archive with ``merged_into``. Whatever happens to a part, ``mend`` w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,16 +67,18 @@ def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]
     vectors: dict[str, Vector] = {}
     dissolved: set[str] = set()
     for span in _concerned(board):
-        parts = parts_of(board, span)
+        parts = _still_alike(board, span)
         if span.attributes.get("parts") == _listed(parts):
             continue
         if len(parts) < 2:
             dissolved.add(span.id)
             for part in parts:
-                release(board, part, None)
+                _let_go(board, part, span)
             board.delete(span, Reason.UNMERGED)
             continue
-        board.put(span.with_(**_told(parts)))
+        told = _told(parts)
+        past = (replace(old, content=told["content"], object=told["object"]) for old in span.history)
+        board.put(span.with_(**told, history=tuple(past)))  # no word of what left stays anywhere
         board.log(Op.MERGED, Reason.MERGED, span)
         if (vector := _middle(parts, vector_of)) is not None:
             vectors[span.id] = vector
@@ -88,6 +91,28 @@ def parts_of(board: Board, span: Memory) -> list[Memory]:
     return _in_order(part for part in listed if part is not None and part.merged_into == span.id)
 
 
+def _still_alike(board: Board, span: Memory) -> list[Memory]:
+    """The parts of a record that may still be told with it; the others, edited since, stand for themselves."""
+    alike = []
+    for part in parts_of(board, span):
+        if _may_merge(part.with_(status=Status.ACTIVE)) and _kind(part)[:-1] == _kind(span)[:-1]:
+            alike.append(part)
+        else:
+            _let_go(board, part, span)
+    return alike
+
+
+def _let_go(board: Board, part: Memory, span: Memory) -> None:
+    """A part leaves its record and stands as the record stood: what rests in the archive is not woken by it."""
+    if span.status in LIVE:
+        release(board, part, None)
+        return
+    why = Reason(span.history[-1].reason)
+    past = board.revision(part, why, None)
+    board.put(part.with_(merged_into=None, history=(*part.history, past)))
+    board.log(Op.ARCHIVED, why, part)
+
+
 def _concerned(board: Board) -> list[Memory]:
     """The merged records of which a part was touched."""
     held = [memory for memory_id in board.touched_ids if (memory := board.before(memory_id)) is not None]
@@ -97,7 +122,8 @@ def _concerned(board: Board) -> list[Memory]:
 
 def release(board: Board, part: Memory, message_id: str | None) -> Memory:
     """Take a part out of its record: it stands for itself again. ``mend`` must follow."""
-    return board.status(part, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.UNMERGED, message_id)
+    alone = board.status(part, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.UNMERGED, message_id)
+    return board.put(alone.with_(updated_at=part.updated_at))  # it grows no younger by that
 
 
 def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Memory]]:
@@ -116,7 +142,8 @@ def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Mem
 def _may_merge(memory: Memory) -> bool:
     """Neither frozen nor about safety nor contested, and told in one breath with others without loss."""
     return (
-        memory.status in LIVE
+        memory.status is Status.ACTIVE
+        and memory.valid_to is None
         and memory.lock in {Lock.PENDING, Lock.CONFIRMED}
         and memory.granularity is Granularity.ATOMIC
         and memory.scope is not Scope.SESSION

@@ -254,8 +254,9 @@ class Memory:
 
     @property
     def stated_at(self) -> datetime:
-        """Statement time of the newest utterance it rests on."""
-        return max((piece.created_at for piece in self.evidence), default=self.updated_at)
+        """Statement time of the newest words for it: an utterance it rests on, or a confirmation."""
+        said = [*(piece.created_at for piece in self.evidence), *(one.at for one in self.confirmations)]
+        return max(said, default=self.updated_at)
 
     def with_(self, **changes: Any) -> Memory:
         """A copy with ``changes`` applied."""

@@ -15,7 +15,7 @@ from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.decay import decay
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER, Layer, Lock, Memory, Scope, Status
+from hermes_memory.core.model import USER, Granularity, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import RecallRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
@@ -68,11 +68,14 @@ def in_reach(memory: Memory, query: Query) -> bool:
     status = memory.status
     if not (status is Status.ACTIVE or status is Status.REVIEW) or memory.created_at > query.as_of:
         return False
+    together = memory.granularity is Granularity.SPAN  # what holds many words shows none of them too early
+    if together and memory.stated_at > query.as_of:
+        return False
     if memory.valid_to is not None and memory.valid_to <= query.as_of and memory.layer is not None:
         return False
     if memory.scope is Scope.USER:
         return True
-    if any(piece.session_id == query.session_id for piece in memory.evidence):
+    if not together and any(piece.session_id == query.session_id for piece in memory.evidence):
         return True
     return memory.scope is Scope.SCENE and memory.scene is not None and memory.scene == query.scene
 

@@ -27,8 +27,10 @@ from hermes_memory.core.entry import (
     Entry,
     Vector,
     as_kept,
+    counts_as_said,
     evidence_of,
     first_memory,
+    is_over,
     met_again_scope,
     other_period,
     same_place,
@@ -36,6 +38,7 @@ from hermes_memory.core.entry import (
 )
 from hermes_memory.core.frozen import confirm, freeze, freezes_at_once, source_confidence
 from hermes_memory.core.ids import digest
+from hermes_memory.core.life import may_return
 from hermes_memory.core.merging import release
 from hermes_memory.core.model import (
     LIVE,
@@ -52,7 +55,7 @@ from hermes_memory.core.model import (
 )
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
-from hermes_memory.core.scope import settled_scope, wider
+from hermes_memory.core.scope import passing, settled_scope, wider
 from hermes_memory.core.text import same_name
 from hermes_memory.core.transitions import LockEvent, StatusEvent
 
@@ -88,9 +91,11 @@ class Settlement:
         self.asked: list[ConfirmationRequest] = []
         self.restated: list[tuple[str, Turn]] = []  # memories that a turn plainly said again, or affirmed
         self._made = 0
+        self._breath: Sequence[Candidate] = ()  # all that is said, where one message says two sides
 
     def run(self, extraction: Extraction, vectors: Sequence[Vector]) -> None:
         """Settle every candidate in order, then the affirmations and what the extractor itself refused."""
+        self._breath = extraction.candidates
         for candidate, vector in zip(extraction.candidates, vectors, strict=True):
             self._enter(candidate, vector, extraction.extractor)
         for affirmation in extraction.affirmations:
@@ -141,7 +146,7 @@ class Settlement:
         candidate = entry.candidate
         if memory.status is Status.SUPERSEDED or memory.granularity is Granularity.SPAN:
             return False
-        if memory.polarity is not candidate.polarity:
+        if memory.polarity is not candidate.polarity or is_over(memory, candidate, entry.turn):
             return False
         if (memory.category is Category.EVENT) != (candidate.category is Category.EVENT):
             return False
@@ -171,11 +176,24 @@ class Settlement:
         elsewhere = entry.turn.session_id not in {piece.session_id for piece in twin.evidence}
         if elsewhere and self._formal(twin, entry):
             entry = replace(entry, scope=met_again_scope(entry))
+        entry = self._as_far_as_before(twin, entry)
         disputed = self._disputed(entry) if _rises(twin, entry.scope) else []
         if disputed:
             self._dispute(disputed, replace(entry, twin=twin))
         else:
-            self._repeat(twin, entry, later=elsewhere and entry.turn.created_at > twin.stated_at)
+            self._repeat(twin, entry, later=elsewhere and self._soon(twin, entry))
+
+    def _as_far_as_before(self, twin: Memory, entry: Entry) -> Entry:
+        """What rests for want of room is not narrowed by a passing mention, unless it is disputed now."""
+        before = replace(entry, scope=twin.scope)
+        rests = twin.merged_into is not None or may_return(twin)
+        return before if rests and wider(twin.scope, entry.scope) and not self._disputed(before) else entry
+
+    def _soon(self, twin: Memory, entry: Entry) -> bool:
+        """Whether it is said again after the last time, and before a rival would have expired (SPEC §6)."""
+        passed_s = (entry.turn.created_at - twin.stated_at).total_seconds()
+        sure = counts_as_said(entry.candidate, twin, self.rules)
+        return sure and 0 < passed_s <= self.rules.life.rival_days * DAY_S
 
     def _formal(self, twin: Memory, entry: Entry) -> bool:
         """An inference becomes formal once enough conversations, within days, brought it (SPEC §4.3, cool-down)."""
@@ -191,7 +209,7 @@ class Settlement:
 
     def _repeat(self, twin: Memory, entry: Entry, *, later: bool) -> None:
         message_id = entry.evidence.message_id
-        if source_confidence(entry.candidate, self.rules) >= self.rules.locks.change_confidence:
+        if _answers(entry.candidate, self.rules):
             self.restated.append((twin.id, entry.turn))
         twin = self._bring_back(twin, entry)
         twin = self.board.put(twin.with_(evidence=(*twin.evidence, entry.evidence)))
@@ -206,6 +224,8 @@ class Settlement:
 
     def _confirm(self, twin: Memory, entry: Entry) -> Memory:
         turn = entry.turn
+        if not counts_as_said(entry.candidate, twin, self.rules):
+            return twin
         said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
         return confirm(self.board, twin, said, self.rules, explicit=False)
 
@@ -214,11 +234,13 @@ class Settlement:
         message_id = entry.evidence.message_id
         if twin.status is Status.ARCHIVED:
             self.vectors[twin.id] = entry.vector
-            scene = scene_of(entry.scope, entry.turn)
+            scene = twin.scene if entry.scope is twin.scope else scene_of(entry.scope, entry.turn)
             fresh = twin.with_(rival_of=None, scope=entry.scope, scene=scene, tier=Tier.WORKING)
-            return self.board.status(
+            fresh = self.board.status(
                 fresh, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.SAID_AGAIN, message_id
             )
+            self._outlive(fresh, entry)
+            return self.board.put(fresh.with_(updated_at=max(twin.updated_at, entry.turn.created_at)))
         if twin.status is Status.REVIEW and twin.lock is not Lock.FROZEN:
             return self.board.status(twin, StatusEvent.MENTION, Op.REACTIVATED, Reason.MENTIONED, message_id)
         return twin
@@ -226,6 +248,8 @@ class Settlement:
     def _press(self, rival: Memory, entry: Entry, *, later: bool) -> None:
         """A rival is said again: a correction, or a later session, gives it the old one's place (SPEC §6)."""
         old = self.board[rival.rival_of or ""]
+        if not comparable(entry.candidate, old, entry.scope, entry.turn) or self._said_beside(old, entry):
+            return
         resolution = resolve(self._dispute_with(old, entry))
         if resolution.outcome is Outcome.REPLACE or (resolution.outcome is Outcome.RIVAL and later):
             self._supersede(old, entry, Reason.RIVAL_CONFIRMED)
@@ -233,6 +257,16 @@ class Settlement:
         elif resolution.outcome is Outcome.ASK and later:
             self._count_contradiction(old, entry.evidence.message_id)
             self._ask(old, rival, resolution.reason)
+
+    def _said_beside(self, old: Memory, entry: Entry) -> bool:
+        """Whether the same message says the old one too: what is said in one breath stands together."""
+        here = entry.candidate.span
+        return any(
+            (other.span.session_id, other.span.message_id) == (here.session_id, here.message_id)
+            and self._says_the_same(replace(entry, candidate=other), "", old)
+            for other in self._breath
+            if other is not entry.candidate and other.dimension == old.dimension
+        )
 
     def _succeed(self, rival: Memory, old: Memory, entry: Entry) -> None:
         """The rival stands for itself now, and reaches as far as the old one did."""
@@ -249,7 +283,9 @@ class Settlement:
         """The old one is said again: what contradicted it before is archived."""
         message_id = entry.evidence.message_id
         for rival in [memory for memory in self.board.live() if memory.rival_of == standing.id]:
-            if rival.lock is not Lock.FROZEN and rival.stated_at <= entry.turn.created_at:
+            if rival.safety or standing.safety:  # never automatic: the question decides
+                continue
+            if rival.lock is not Lock.FROZEN and rival.stated_at < entry.turn.created_at:
                 self.board.status(rival, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.OLD_SAID_AGAIN, message_id)
 
     # contradiction (SPEC §6)
@@ -257,6 +293,8 @@ class Settlement:
     def _disputed(self, entry: Entry) -> list[tuple[Memory, Resolution]]:
         found = []
         for held in self._near(entry):
+            if held.granularity is Granularity.SPAN:  # for reference only; its parts are looked at
+                continue
             if not self._stands(held) or self._opposes(held) or disjoint(entry.candidate, held):
                 continue
             if not contradicts(entry.candidate, held, self.around.dimensions):
@@ -327,7 +365,10 @@ class Settlement:
         message_id = entry.evidence.message_id
         near = Scope.SCENE if entry.turn.scene else Scope.SESSION
         protected = resolution.outcome is Outcome.ASK
-        made = self._make(entry, rival_of=old.id, scope=entry.scope if protected else near)
+        scope = near if not protected and wider(entry.scope, near) else entry.scope
+        if entry.twin is not None and entry.twin.status in LIVE and wider(entry.twin.scope, scope):
+            scope = entry.twin.scope  # what holds in a scene goes on holding there
+        made = self._make(entry, rival_of=old.id, scope=scope)
         self.board.log(Op.RIVAL, resolution.reason, made, message_id)
         self._count_contradiction(old, message_id, weaken=resolution.weaken)
         if protected:
@@ -367,13 +408,26 @@ class Settlement:
 
     def _add(self, entry: Entry, reason: Reason) -> Memory:
         made = self._make(entry)
+        self._outlive(made, entry)
         op = Op.ADDED if entry.twin is None else Op.REINFORCED
         self.board.log(op, reason, made, entry.evidence.message_id)
         return self._freeze_at_once(made, entry)
 
+    def _outlive(self, made: Memory, entry: Entry) -> None:
+        """What rests in the archive and is contradicted now has had its time: recall wakes it no more (SPEC §6)."""
+        for held in self._near(entry):
+            if held.safety or not may_return(held) or disjoint(entry.candidate, held):
+                continue
+            if wider(held.scope, made.scope) or held.stated_at > entry.turn.created_at:
+                continue
+            if contradicts(entry.candidate, held, self.around.dimensions):
+                past = self.board.revision(held, Reason.NEWEST_WINS, entry.evidence.message_id)
+                self.board.put(held.with_(history=(*held.history, past)))
+                self.board.log(Op.SUPERSEDED, Reason.NEWEST_WINS, held, entry.evidence.message_id)
+
     def _freeze_at_once(self, memory: Memory, entry: Entry) -> Memory:
         freeze_class = self.around.dimensions.freeze_class(memory.dimension)
-        if memory.lock is not Lock.PENDING or memory.rival_of:
+        if memory.lock is not Lock.PENDING or memory.rival_of or memory.granularity is Granularity.SPAN:
             return memory
         if not freezes_at_once(entry.candidate, memory.scope, freeze_class, self.rules):
             return memory
@@ -398,8 +452,10 @@ class Settlement:
         twin = twin.with_(evidence=(*twin.evidence, entry.evidence))
         if changes.get("status") is Status.SUPERSEDED:  # an older period: one more witness, and it rests
             return self.board.put(twin)
-        twin = self._bring_back(twin, entry).with_(**({"scope": entry.scope} | dict(changes)))
-        return self._confirm(self.board.put(twin.with_(scene=scene_of(twin.scope, entry.turn))), entry)
+        before = self._bring_back(twin, entry)
+        twin = before.with_(**({"scope": entry.scope} | dict(changes)))
+        scene = before.scene if twin.scope is before.scope else scene_of(twin.scope, entry.turn)
+        return self._confirm(self.board.put(twin.with_(scene=scene)), entry)
 
     def _affirm(self, affirmation: Affirmation, extractor: str) -> None:
         """Count an explicit affirmation, unless it points at nothing or into a pasted block."""
@@ -419,6 +475,12 @@ class Settlement:
         self.restated.append((memory.id, turn))
         self.board.log(Op.REINFORCED, Reason.AFFIRMED, memory, turn.message_id)
         confirm(self.board, memory, said, self.rules, explicit=True)
+
+
+def _answers(candidate: Candidate, rules: Rules) -> bool:
+    """Whether the words are plain enough to settle a question: neither for the moment nor in a mood (SPEC §5)."""
+    sure = source_confidence(candidate, rules) >= rules.locks.change_confidence
+    return sure and not passing(candidate) and not candidate.emotional
 
 
 def _rises(twin: Memory, scope: Scope) -> bool:

@@ -27,6 +27,7 @@ from hermes_memory.app.commands import (
     EndSession,
     FreezeMemory,
     Maintain,
+    MarkAsked,
     RequestUnfreeze,
     Settle,
 )
@@ -37,6 +38,7 @@ from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.model import (
     MEANING_FIELDS,
     USER,
+    Category,
     EvidenceKind,
     Granularity,
     Lock,
@@ -50,6 +52,7 @@ from hermes_memory.core.model import (
 )
 from hermes_memory.core.ranking import Query, in_reach
 from hermes_memory.core.rules import Rules
+from hermes_memory.core.scope import passing
 from hermes_memory.errors import HermesError, MemoryFrozen, NotFound, VersionConflict
 from hermes_memory.ports.ledger import Commit, GrantKind
 from tests.small_world import DIMENSIONS, Said, affirm, policy, rules, say, vector, words
@@ -68,6 +71,9 @@ SMALL: Rules = rules(
     capacity={"working": 5, "longterm": 4, "core": 3, "merge_above": 2}, briefing={"min_budget_chars": SHORT}
 )
 LIVE = {Status.ACTIVE, Status.REVIEW}
+ANSWERS = {"第一个": Choice.OLD, "第二个": Choice.NEW, "都不对": Choice.NEITHER}
+HEIGHTS = (Lock.PENDING, Lock.CONFIRMED, Lock.FROZEN)
+UNDECIDED = {"capacity", "session_ended", "stale"}  # why a matter of safety may leave without an answer
 NEVER_REFUSED = (Settle, EndSession, EndIdleSessions, Maintain, AnswerConfirmation, Delete)
 
 
@@ -117,7 +123,8 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def wake(self) -> None:
-        self.person = Person(policy(SMALL))
+        self.person = Person(replace(policy(SMALL), answers=ANSWERS))
+        self.tokens: list[tuple[str, str]] = []  # of which memory, all that were ever given
         self.said: dict[tuple[str, str], str] = {}
         self.versions: dict[str, int] = {}
         self.number = 0
@@ -129,6 +136,7 @@ class Life(RuleBasedStateMachine):
         """Carry a command out and hold what must hold of every single change."""
         before = dict(self.person.state.memories)
         version = self.person.state.version
+        self.open_before = {i: r["status"] for i, r in self.person.state.settings.confirmations.items()}
         self.person.begin()
         result = None
         try:
@@ -144,6 +152,8 @@ class Life(RuleBasedStateMachine):
         if commit is not None:
             self.check_frozen(before, commit, command)
             self.check_named(before, commit)
+            self.check_steps(before, commit)
+            self.check_safety(before, commit, command)
             self.check_versions(before, commit)
         return result
 
@@ -156,9 +166,46 @@ class Life(RuleBasedStateMachine):
             changed = [name for name in MEANING_FIELDS if getattr(old, name) != getattr(memory, name)]
             if changed:
                 assert commit.grants[memory.id] is GrantKind.UNFREEZE
-                assert isinstance(command, AnswerConfirmation) or getattr(command, "unfreeze_token", None)
+                answered = isinstance(command, AnswerConfirmation) or self.answered(commit)
+                assert answered or getattr(command, "unfreeze_token", None)
                 assert memory.lock is Lock.FROZEN
                 assert memory.unfreeze_reason
+
+    def check_steps(self, before: dict[str, Memory], commit: Commit) -> None:
+        """SPEC §5: at most a step of confidence in a turn, never above the cap, and no lock falls."""
+        locks = SMALL.locks
+        turns = max(1, len(commit.extracted))
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            if old is None or memory.granularity is Granularity.SPAN:
+                assert memory.confidence <= locks.cap
+                continue
+            assert HEIGHTS.index(memory.lock) >= HEIGHTS.index(old.lock)
+            assert (
+                memory.confidence
+                <= max(old.confidence, min(locks.cap, old.confidence + locks.step * turns)) + 1e-9
+            )
+            places = [(one.session_id, one.message_id) for one in memory.confirmations]
+            assert len(places) == len(set(places))
+            assert len(memory.confirmations) <= len(old.confirmations) + turns
+
+    def check_safety(self, before: dict[str, Memory], commit: Commit, command: Command) -> None:
+        """SPEC §6: what is about safety is never decided automatically."""
+        answered = isinstance(command, AnswerConfirmation) or self.answered(commit)
+        reasons = {e.memory_id: e.reason for e in commit.audit if e.after in {"superseded", "archived"}}
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            if old is None or not old.safety or old.status not in LIVE or memory.status in LIVE:
+                continue
+            assert answered or reasons[memory.id] in UNDECIDED, reasons[memory.id]
+
+    def answered(self, commit: Commit) -> bool:
+        """Whether an open question found its answer in this commit."""
+        known = commit.settings.confirmations if commit.settings else {}
+        return any(
+            record["status"] == "answered" and self.open_before.get(request_id) == "open"
+            for request_id, record in known.items()
+        )
 
     def check_named(self, before: dict[str, Memory], commit: Commit) -> None:
         """What a commit changes the audit names; nothing else is touched."""
@@ -214,6 +261,7 @@ class Life(RuleBasedStateMachine):
         before = dict(self.person.state.memories)
         self.act(self.person.settle_command(*said))
         self.check_related(before, said)
+        self.check_ended(before, said)
 
     @rule(drafts=st.lists(plain_statements(), min_size=1, max_size=3), session=SESSION)
     def speak_plainly(self, drafts: list[dict[str, Any]], session: str) -> None:
@@ -259,6 +307,23 @@ class Life(RuleBasedStateMachine):
         before = dict(self.person.state.memories)
         self.act(self.person.settle_command(*said))
         self.check_related(before, said)
+        self.check_ended(before, said)
+
+    def check_ended(self, before: dict[str, Memory], said: list[Said]) -> None:
+        """What is said of the moment, guessed, or older than what is known ends nothing that lasts (SPEC §2, §4.1.7)."""
+        commit = self.person.last
+        if commit is None or self.answered(commit):
+            return
+        newest = max(one.turn.created_at for one in said)
+        spoken = [candidate for one in said for candidate in one.candidates]
+        for memory in commit.memories:
+            old = before.get(memory.id)
+            if old is None or memory.status is not Status.SUPERSEDED or old.status is Status.SUPERSEDED:
+                continue
+            assert newest >= old.stated_at
+            assert old.scope is not Scope.USER or not all(passing(one) for one in spoken)
+            if old.category is not Category.STATE and old.source is Source.EXPLICIT:
+                assert any(one.source is Source.EXPLICIT for one in spoken)
 
     def check_related(self, before: dict[str, Memory], said: list[Said]) -> None:
         """A settlement changes the sense only of what speaks of the same; the clock and the caps say so."""
@@ -309,6 +374,11 @@ class Life(RuleBasedStateMachine):
         before = self.person.memory(memory.id)
         command = self.person_edit(before, said.turn.content, token, scope)
         self.act(command, read)
+        if token is not None:
+            self.tokens.append((memory.id, token))
+            again = self.person.memory(memory.id)
+            self.act(self.person_edit(again, said.turn.content, token, None), read)
+            assert self.person.memory(memory.id) == again  # a token allows one change
         if memory.lock is Lock.FROZEN and token is None:
             assert self.person.memory(memory.id) == before
 
@@ -335,6 +405,79 @@ class Life(RuleBasedStateMachine):
         if self.person.last is not None:
             evicted = {e.memory_id for e in self.person.last.audit if e.reason == "capacity"}
             assert {m.id for m in self.person.last.memories} <= set(request["memory_ids"]) | evicted
+
+    @precondition(lambda self: bool(self.person.state.settings.confirmations))
+    @rule(
+        number=NUMBER, session=SESSION, side=st.sampled_from((0, 1)), waits=st.sampled_from((0, 0.001, 1)),
+        markers=MARKERS, emotional=st.booleans(), words_=st.sampled_from((None, None, *ANSWERS, "嗯嗯")),
+    )  # fmt: skip
+    def answer_in_words(
+        self, number: int, session: str, side: int, waits: float, markers: frozenset[Marker], emotional: bool, words_: str | None,
+    ) -> None:  # fmt: skip
+        """A question is put, and then something is said: only plain words, said there and later, answer it."""
+        person = self.person
+        requests = [r for r in person.state.settings.confirmations.values() if r["status"] == "open"]
+        if not requests:
+            return
+        request = requests[number % len(requests)]
+        asked_in = SESSIONS[number % 4]
+        self.act(MarkAsked(session_id=asked_in, request_id=request["id"]))
+        person.pass_time(days=waits)
+        self.number += 1
+        memory = person.memory(request["memory_ids"][side])
+        if words_ is not None:
+            said = say(words_, session=session, at=person.now, message=f"m{self.number}")
+            said = Said(said.turn)
+            self.said[session, said.turn.message_id] = words_
+        else:
+            draft = PLAIN | {
+                "subject": memory.subject, "dimension": memory.dimension, "object": memory.object,
+                "polarity": memory.polarity, "markers": markers, "emotional": emotional,
+            }  # fmt: skip
+            said = self.utter(draft, session, 0, None)
+        person.ingest(said)
+        self.act(person.settle_command(said))
+        after = person.state.settings.confirmations[request["id"]]
+        if after["answer"] is None:
+            return
+        assert (session, waits > 0) == (asked_in, True)
+        if words_ is not None:
+            assert ANSWERS[words_] == after["answer"]
+        else:
+            assert not emotional and not markers & {Marker.TEMPORARY, Marker.HEDGED}
+
+    @precondition(has_memories)
+    @rule(number=NUMBER, other=NUMBER, late=st.booleans())
+    def misuse_a_token(self, number: int, other: int, late: bool) -> None:
+        """A token that was spent, is another memory's, or is too old opens nothing."""
+        memory = self.pick(number, Lock.FROZEN)
+        if memory is None:
+            return
+        given = [(owner, token) for owner, token in self.tokens if owner != memory.id]
+        if late:
+            self.tokens.append((memory.id, token := str(self.unfreeze(memory))))
+            self.person.pass_time(minutes=6)
+            given = [(memory.id, token)]
+        if not given:
+            return
+        token = given[other % len(given)][1]
+        read = Reading(vector("别的"), None)
+        before = self.person.memory(memory.id)
+        self.act(self.person_edit(before, "别的", token, None), read)
+        assert self.person.memory(memory.id) == before
+
+    @precondition(has_memories)
+    @rule()
+    def bring_back_everything(self) -> None:
+        """A caller that asks for all of the archive gets nothing that was put aside or is contradicted."""
+        state = self.person.state
+        archived = [m for m in state.memories.values() if m.status is Status.ARCHIVED]
+        self.act(BringBack(memory_ids=tuple(m.id for m in archived)))
+        for old in archived:
+            memory = self.person.memory(old.id)
+            if memory.status in LIVE:
+                assert not old.merged_into and not old.rival_of
+                assert old.history[-1].reason in {"capacity", "stale"}
 
     @precondition(has_memories)
     @rule(number=NUMBER)
@@ -370,6 +513,11 @@ class Life(RuleBasedStateMachine):
         assert memory.id not in repr((list(stored.memories.values()), stored.settings))
         quotes = {piece.quote for piece in memory.evidence}
         assert not any(quote in turn.content for turn in self.person.state.turns.values() for quote in quotes)
+        held = stored.memories.values()
+        others = [m.content for m in held if m.granularity is Granularity.ATOMIC]
+        if not any(memory.content in content for content in others):
+            records = [m for m in held if m.granularity is Granularity.SPAN]
+            assert memory.content not in repr(records)
         told = [p.text for s in self.person.state.sessions.values() for p in s.summary.pieces]
         assert not any(word in text for text in told for word in (memory.object, *quotes))
 
@@ -445,6 +593,11 @@ class Life(RuleBasedStateMachine):
             assert {part["id"] for part in listed} == parts[span.id]
             assert len(listed) > 1
             assert all(memories[part["id"]].content == part["content"] for part in listed)
+            for part in (memories[part["id"]] for part in listed):
+                for name in ("subject", "dimension", "polarity", "scope", "scene", "category", "layer"):
+                    assert getattr(part, name) == getattr(span, name)
+                assert not part.safety
+                assert part.valid_to is None
             assert span.lock is not Lock.FROZEN
 
     @invariant()
