@@ -91,7 +91,7 @@ def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
     denied, claimed = reader.value(denial.object), reader.value(claim.object)
     if not denied:
         return False
-    if dimensions.same(claim.dimension, denial.object, claim.object) or reader.refines(claimed, denied):
+    if dimensions.same(claim.dimension, denial.object, claim.object) or reader.refines(claimed, denied) or reader.model_of(claimed, denied):
         return True
     keys = (denial.dimension, claim.dimension)
     return dimensions.related(*keys) and dimensions.kind_of(keys, claim.object, denial.object)

@@ -140,6 +140,11 @@ class Reader:
         extra = len(longer) - len(shorter)
         return bool(shorter) and extra > 0 and longer[extra:] == shorter and not self.turns(longer[:extra])
 
+    def model_of(self, longer: Tokens, shorter: Tokens) -> bool:
+        """Whether ``longer`` is ``shorter`` with its number behind it: a Pixel 7 is a Pixel."""
+        extra = longer[len(shorter) :]
+        return bool(shorter and extra) and longer[: len(shorter)] == shorter and all(map(_NUMBER.fullmatch, extra))
+
     def holds(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` is ``shorter`` with more words around it: none of them a number or a negation."""
         if longer == shorter:

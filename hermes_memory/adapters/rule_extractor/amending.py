@@ -15,7 +15,7 @@ from hermes_memory.core.candidate import Marker, SpeechAct
 def new_value(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
     """The value named by a bare correction in ``mirror[start:end]``; None if the words are none."""
     hit = grammar.amend.fullmatch(mirror, start, end)
-    thing = clean(mirror, *hit.span("o"), grammar) if hit else None
+    thing = clean(mirror, *hit.span("o" if hit.group("o") else "o2"), grammar) if hit else None
     return replace(thing, corrects=True) if thing else None
 
 

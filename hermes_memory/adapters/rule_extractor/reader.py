@@ -11,6 +11,7 @@ from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import At, Rules
 from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
+from hermes_memory.adapters.rule_extractor.ending import Known, ended
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
 from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
@@ -20,7 +21,7 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Layer, Memory, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
@@ -151,6 +152,8 @@ class TurnReader:
         text = draft.turn.content
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
+        if all(self._episode(reading) for reading in found) and (over := self._ended(draft, clause, opening)):
+            found = [over]
         thread.before = markers if not names_subject else own
         if opening.subject is not None:
             thread.addressed = False
@@ -253,6 +256,16 @@ class TurnReader:
             return None  # "every Friday" is not a date
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
+
+    def _episode(self, reading: Reading) -> bool:
+        entry = self._dimensions.get(reading.dimension)
+        return entry is not None and entry.category is Category.EVENT
+
+    def _ended(self, draft: Draft, clause: Clause, opening: Opening) -> Reading | None:
+        """What the clause says is over, or begins again, of all that was stated before."""
+        said = [self._builder.build(draft.turn, draft.mirror, *item) for item in draft.items]
+        known = Known([*draft.standing, *standing_in(said)], self._rules, self._dimensions)
+        return ended(draft.mirror, clause.start, clause.end, opening, known)
 
     def _mend(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
         if not self._rules.grammar.mended.fullmatch(draft.mirror, opening.content, clause.end):
