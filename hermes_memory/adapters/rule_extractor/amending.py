@@ -10,6 +10,7 @@ from hermes_memory.adapters.rule_extractor.draft import Draft, Item
 from hermes_memory.adapters.rule_extractor.objects import Thing, clean
 from hermes_memory.adapters.rule_extractor.opening import Subject
 from hermes_memory.core.candidate import Marker, SpeechAct
+from hermes_memory.core.text import numbers
 
 
 def new_value(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
@@ -54,9 +55,9 @@ def without_retracted(draft: Draft, items: list[Item], grammar: Grammar) -> list
     return [item for number, item in enumerate(items) if not retracted(number, item)]
 
 
-def amend_earlier(draft: Draft, earlier: Item, grammar: Grammar) -> Item | None:
+def amend_earlier(draft: Draft, earlier: Draft, grammar: Grammar) -> Item | None:
     """The last statement of an earlier turn, with the value that this turn alone consists of."""
-    mirror, last = draft.mirror, earlier[0]
+    mirror, (last, told) = draft.mirror, earlier.items[-1]
     thing = new_value(mirror, 0, len(mirror.rstrip("。！!~ ")), grammar)
     if thing is None:
         return None
@@ -64,7 +65,15 @@ def amend_earlier(draft: Draft, earlier: Item, grammar: Grammar) -> Item | None:
     reading = replace(
         last, thing=thing, whole=thing, subject=subject, named=True, start=thing.start, end=thing.end
     )
+    text, value = earlier.turn.content, draft.turn.content[thing.start : thing.end]
+    around = (text[told.says : earlier.items[-1][0].whole.start], text[earlier.items[-1][0].whole.end : earlier.items[-1][0].end])
     words = Words(
-        thing.start, thing.end, SpeechAct.STATEMENT, frozenset({Marker.CORRECTION}), None, says=thing.start
+        thing.start,
+        thing.end,
+        SpeechAct.STATEMENT,
+        frozenset({Marker.CORRECTION}),
+        None,
+        says=thing.start,
+        content="" if any(map(numbers, around)) else value.join(around).strip(),
     )
     return reading, words

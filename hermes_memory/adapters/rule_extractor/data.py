@@ -164,6 +164,8 @@ class Endings:
     """All of them, in order; ``keep`` names the dimensions that they never end."""
 
     rows: tuple[Ending, ...]
+    fading: Ending  # anywhere in a clause, without an object of its own
+    unless: Regex  # words that leave it as it was
     keep: frozenset[str]
 
 

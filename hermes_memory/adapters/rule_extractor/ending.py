@@ -6,9 +6,11 @@ Such words name a value and not what it is the value of; that follows from what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hermes_memory.adapters.rule_extractor.clauses import Clause
 from hermes_memory.adapters.rule_extractor.data import Ending, Pattern, Rules
 from hermes_memory.adapters.rule_extractor.matching import Reading
 from hermes_memory.adapters.rule_extractor.mending import Standing
@@ -16,7 +18,10 @@ from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.objects import Thing, clean
 from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER
+from hermes_memory.core.model import USER, Polarity
+
+
+_MIN_HEAD = 3  # letters of a word that names something by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +33,62 @@ class Known:
     dimensions: Dimensions
 
 
-def ended(mirror: str, start: int, end: int, opening: Opening, known: Known) -> Reading | None:
-    """The denial (or the renewal) that ``mirror[start:end]`` states of something known; None if it is none."""
-    if not known.standing:
-        return None
-    for begin, who in _beginnings(start, opening):
-        for ending, thing in _things(mirror, begin, end, known.rules):
+def ended(mirror: str, end: int, opening: Opening, known: Known) -> list[Reading]:
+    """The denial (or the renewal) that a clause up to ``end`` states of something known, and what replaces it."""
+    for begin, who in _beginnings(opening):
+        for ending, thing, new in _things(mirror, begin, end, known.rules):
             said = mirror[thing.start : thing.end]
             if old := _meant(said, [one for one in known.standing if _may(one, ending, who, known)], known):
-                return _reading(ending, old, thing, begin, end, opening)
+                over = _reading(ending, old, thing, begin, end, opening)
+                return [over] if new is None else [over, _successor(over, new)]
+    return []
+
+
+def faded(
+    mirror: str,
+    start: int,
+    clause: Clause,
+    opening: Opening,
+    carried: Subject | None,
+    known: Known,
+) -> list[Reading]:
+    """The same where a clause ends what its sentence, from ``start`` on, has named."""
+    endings = known.rules.endings
+    begin, end = clause.start, clause.end
+    words = mirror[begin:end]
+    if not endings.fading.regex.search(words) or endings.unless.search(words):
+        return []
+    for one in reversed(known.standing):
+        thing = _named(one, mirror, start, end, known)
+        if thing and _may(one, endings.fading, None, known) and _about(one, opening, carried, thing):
+            return [_reading(endings.fading, one, thing, min(begin, thing.start), end, opening)]
+    return []
+
+
+def _named(one: Standing, mirror: str, start: int, end: int, known: Known) -> Thing | None:
+    """Where the sentence names the value, or the head of it."""
+    value = known.dimensions.reader.value(_plain(one.object))
+    words = _plain(one.object).lower()
+    forms = [re.escape(words)]
+    if value and value[-1].isascii():
+        forms += [rf"\b{re.escape(value[-1])}\w{{0,3}}\b"] if len(value[-1]) >= _MIN_HEAD else []
+    elif value:
+        forms += [re.escape("".join(value)), re.escape("".join(value)[-2:])]
+    for form in forms:
+        if hit := re.compile(form, re.IGNORECASE).search(mirror, start, end):
+            return Thing(*hit.span())
     return None
 
 
-def _beginnings(start: int, opening: Opening) -> Iterator[tuple[int, str | None]]:
+def _about(one: Standing, opening: Opening, carried: Subject | None, thing: Thing) -> bool:
+    """Whether the clause is about whom the known thing is about: named, carried on, or the thing itself."""
+    subject = opening.subject or carried
+    if subject is None or subject.start <= thing.start < subject.start + max(len(subject.mention), 1):
+        return one.subject == USER
+    return one.subject == subject.who
+
+
+def _beginnings(opening: Opening) -> Iterator[tuple[int, str | None]]:
     """Where the words may begin, and whom they are then about; None: whomever the known thing is about.
 
     "猫送人了" opens with what reads as a subject: from the very start it is a thing of the user's.
@@ -53,12 +101,17 @@ def _beginnings(start: int, opening: Opening) -> Iterator[tuple[int, str | None]
         yield attempt.pos, attempt.subject.who if attempt.subject else None
 
 
-def _things(mirror: str, start: int, end: int, rules: Rules) -> Iterator[tuple[Ending, Thing]]:
+def _things(mirror: str, start: int, end: int, rules: Rules) -> Iterator[tuple[Ending, Thing, Thing | None]]:
     for ending in rules.endings.rows:
         hit = ending.regex.fullmatch(mirror, start, end)
         thing = clean(mirror, *hit.span("o"), rules.grammar) if hit else None
         if thing is not None:
-            yield ending, thing
+            new = clean(mirror, *hit.span("n"), rules.grammar) if hit and _named_new(hit) else None
+            yield ending, thing, new
+
+
+def _named_new(hit: re.Match[str]) -> bool:
+    return "n" in hit.re.groupindex and hit.group("n") is not None
 
 
 def _may(one: Standing, ending: Ending, who: str | None, known: Known) -> bool:
@@ -90,6 +143,11 @@ def _plain(words: str) -> str:
 def _within(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
     size = len(few)
     return bool(size) and any(many[at : at + size] == few for at in range(len(many) - size + 1))
+
+
+def _successor(over: Reading, new: Thing) -> Reading:
+    """The statement of what takes the place of what is over."""
+    return replace(over, thing=new, whole=new, polarity=Polarity.POSITIVE, negative=False)
 
 
 def _reading(

@@ -250,7 +250,7 @@ _ENDINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
-    _keys("endings", table, ("keep", "macros", *_ENDINGS))
+    _keys("endings", table, ("keep", "macros", "fading", "unless", *_ENDINGS))
     for name in table["keep"]:
         _known("endings.keep", name, known)
     rows = [
@@ -260,7 +260,11 @@ def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
         for number, source in enumerate(table[kind][language])
         if (where := f"endings.{kind}.{language}.{number}")
     ]
-    return Endings(tuple(rows), frozenset(table["keep"]))
+    fading = Ending(
+        regex=either("endings.fading", table["fading"]), polarity=Polarity.NEGATIVE
+    )
+    unless = either("endings.unless", table["unless"])
+    return Endings(tuple(rows), fading, unless, frozenset(table["keep"]))
 
 
 def _worth(table: Mapping[str, Any]) -> Worth:

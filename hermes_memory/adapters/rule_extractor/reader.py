@@ -11,7 +11,7 @@ from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import At, Rules
 from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
-from hermes_memory.adapters.rule_extractor.ending import Known, ended
+from hermes_memory.adapters.rule_extractor.ending import Known, ended, faded
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
 from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
@@ -152,8 +152,9 @@ class TurnReader:
         text = draft.turn.content
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
-        if all(self._episode(reading) for reading in found) and (over := self._ended(draft, clause, opening)):
-            found = [over]
+        over = self._ended(draft, thread, clause, opening)
+        if over and all(self._idle(reading, over[0]) for reading in found):
+            found = over
         thread.before = markers if not names_subject else own
         if opening.subject is not None:
             thread.addressed = False
@@ -190,7 +191,7 @@ class TurnReader:
         ends = sorted({reading.end for reading in found})
         for reading in found:
             index = ends.index(reading.end)
-            a = start if index == 0 else ends[index - 1]
+            a = min(start, reading.start) if index == 0 else ends[index - 1]
             b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
             lead = self._lead(draft, reading, found[0], a)
@@ -257,15 +258,21 @@ class TurnReader:
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
 
-    def _episode(self, reading: Reading) -> bool:
+    def _idle(self, reading: Reading, over: Reading) -> bool:
+        """Whether a reading says nothing beside what is over: an episode, or the old value named again."""
         entry = self._dimensions.get(reading.dimension)
-        return entry is not None and entry.category is Category.EVENT
+        episode = entry is not None and entry.category is Category.EVENT
+        return episode or (reading.dimension == over.dimension and reading.polarity is not over.polarity)
 
-    def _ended(self, draft: Draft, clause: Clause, opening: Opening) -> Reading | None:
+    def _ended(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> list[Reading]:
         """What the clause says is over, or begins again, of all that was stated before."""
-        said = [self._builder.build(draft.turn, draft.mirror, *item) for item in draft.items]
-        known = Known([*draft.standing, *standing_in(said)], self._rules, self._dimensions)
-        return ended(draft.mirror, clause.start, clause.end, opening, known)
+        known = Known(draft.standing, self._rules, self._dimensions)
+        if not known.standing:
+            return []
+        found = ended(draft.mirror, clause.end, opening, known)
+        if found or draft.tone.at(clause.start) is not SpeechAct.STATEMENT:
+            return found
+        return faded(draft.mirror, thread.sentence.start, clause, opening, thread.subject, known)
 
     def _mend(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
         if not self._rules.grammar.mended.fullmatch(draft.mirror, opening.content, clause.end):
@@ -363,7 +370,7 @@ class TurnReader:
         if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
             return
         said = self._drafted(earlier, None, [])
-        if said and said.items and (item := amend_earlier(draft, said.items[-1], self._rules.grammar)):
+        if said and said.items and (item := amend_earlier(draft, said, self._rules.grammar)):
             draft.items.append(item)
             draft.notes.clear()
             draft.reasons.clear()
