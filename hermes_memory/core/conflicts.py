@@ -66,7 +66,15 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     else:
         clash = _denies(right, left, dimensions)
     reader, contents = dimensions.reader, (left.content, right.content)
-    return clash and reader.same_one(*contents) and reader.same_period(*contents)
+    return clash and reader.same_one(*contents) and (reader.same_period(*contents) or _over(left, right, dimensions))
+
+
+def _over(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
+    """Whether one denies by saying that it once was so: "I used to play bass"."""
+    if left.polarity is right.polarity:
+        return False
+    denial = left if left.polarity is Polarity.NEGATIVE else right
+    return dimensions.reader.past(denial.content)
 
 
 def opposes(one: Memory, other: Memory, dimensions: Dimensions) -> bool:
@@ -127,7 +135,8 @@ def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     if Category.FACT in {left.category, right.category}:
         return True
     reader, contents = dimensions.reader, (left.content, right.content)
-    narrow = [reader.circumstances(content) for content in contents]
+    objects = reader.circumstances(left.object) | reader.circumstances(right.object)  # "夏天" may be the value itself
+    narrow = [reader.circumstances(content) - objects for content in contents]
     return narrow[0] == narrow[1] and not reader.apart(*contents)
 
 

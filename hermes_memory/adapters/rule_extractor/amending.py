@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from hermes_memory.adapters.rule_extractor.building import Words
@@ -11,6 +12,9 @@ from hermes_memory.adapters.rule_extractor.objects import Thing, clean
 from hermes_memory.adapters.rule_extractor.opening import Subject
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.text import numbers
+
+
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def new_value(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
@@ -65,8 +69,12 @@ def amend_earlier(draft: Draft, earlier: Draft, grammar: Grammar) -> Item | None
     reading = replace(
         last, thing=thing, whole=thing, subject=subject, named=True, start=thing.start, end=thing.end
     )
-    text, value = earlier.turn.content, draft.turn.content[thing.start : thing.end]
-    around = (text[told.says : earlier.items[-1][0].whole.start], text[earlier.items[-1][0].whole.end : earlier.items[-1][0].end])
+    text, value, old = earlier.turn.content, draft.turn.content[thing.start : thing.end], last.whole
+    around = (text[told.says : old.start], text[old.end : last.end])
+    if last.pattern.whole:  # the value is the figure among the words
+        figures = list(_FIGURE.finditer(text, old.start, old.end))
+        if len(figures) == 1:
+            around = (text[told.says : figures[0].start()], text[figures[0].end() : last.end])
     words = Words(
         thing.start,
         thing.end,

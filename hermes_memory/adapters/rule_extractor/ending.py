@@ -21,6 +21,7 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Polarity
 
 
+_OWN = re.compile(r"\b(?:my|me)\b|我", re.IGNORECASE)
 _MIN_HEAD = 3  # letters of a word that names something by itself
 
 
@@ -35,7 +36,7 @@ class Known:
 
 def ended(mirror: str, end: int, opening: Opening, known: Known) -> list[Reading]:
     """The denial (or the renewal) that a clause up to ``end`` states of something known, and what replaces it."""
-    for begin, who in _beginnings(opening):
+    for begin, who in _beginnings(mirror, end, opening):
         for ending, thing, new in _things(mirror, begin, end, known.rules):
             said = mirror[thing.start : thing.end]
             if old := _meant(said, [one for one in known.standing if _may(one, ending, who, known)], known):
@@ -56,7 +57,7 @@ def faded(
     endings = known.rules.endings
     begin, end = clause.start, clause.end
     words = mirror[begin:end]
-    if not endings.fading.regex.search(words) or endings.unless.search(words):
+    if not endings.fading.regex.search(words):
         return []
     for one in reversed(known.standing):
         thing = _named(one, mirror, start, end, known)
@@ -88,7 +89,7 @@ def _about(one: Standing, opening: Opening, carried: Subject | None, thing: Thin
     return one.subject == subject.who
 
 
-def _beginnings(opening: Opening) -> Iterator[tuple[int, str | None]]:
+def _beginnings(mirror: str, end: int, opening: Opening) -> Iterator[tuple[int, str | None]]:
     """Where the words may begin, and whom they are then about; None: whomever the known thing is about.
 
     "猫送人了" opens with what reads as a subject: from the very start it is a thing of the user's.
@@ -97,6 +98,8 @@ def _beginnings(opening: Opening) -> Iterator[tuple[int, str | None]]:
     yield opening.content, None if subject is None else USER
     if subject is not None:
         yield opening.rest, subject.who
+        if _OWN.search(mirror, opening.rest, end):
+            yield opening.rest, USER  # "they swapped my amlodipine for losartan"
     for attempt in opening.attempts:
         yield attempt.pos, attempt.subject.who if attempt.subject else None
 

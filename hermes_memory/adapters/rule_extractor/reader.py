@@ -21,7 +21,7 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Polarity, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
@@ -153,8 +153,8 @@ class TurnReader:
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         over = self._ended(draft, thread, clause, opening)
-        if over and all(self._idle(reading, over[0]) for reading in found):
-            found = over
+        if over:
+            found = [*(reading for reading in found if not self._idle(reading, over[0])), *over]
         thread.before = markers if not names_subject else own
         if opening.subject is not None:
             thread.addressed = False
@@ -262,12 +262,15 @@ class TurnReader:
         """Whether a reading says nothing beside what is over: an episode, or the old value named again."""
         entry = self._dimensions.get(reading.dimension)
         episode = entry is not None and entry.category is Category.EVENT
-        return episode or (reading.dimension == over.dimension and reading.polarity is not over.polarity)
+        same = reading.dimension == over.dimension
+        return episode or reading.polarity is Polarity.NEGATIVE or (same and over.polarity is Polarity.NEGATIVE)
 
     def _ended(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> list[Reading]:
         """What the clause says is over, or begins again, of all that was stated before."""
         known = Known(draft.standing, self._rules, self._dimensions)
         if not known.standing:
+            return []
+        if self._rules.endings.unless.search(draft.mirror, clause.start, clause.end):
             return []
         found = ended(draft.mirror, clause.end, opening, known)
         if found or draft.tone.at(clause.start) is not SpeechAct.STATEMENT:
@@ -367,7 +370,7 @@ class TurnReader:
 
     def _amend(self, draft: Draft, earlier: Turn | None) -> None:
         """A bare "no, Shanghai": the value for what the user said last."""
-        if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
+        if earlier is None or not self._rules.grammar.amend.match(draft.mirror):
             return
         said = self._drafted(earlier, None, [])
         if said and said.items and (item := amend_earlier(draft, said, self._rules.grammar)):
