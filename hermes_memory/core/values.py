@@ -108,7 +108,11 @@ class Reader:
 
     def same_period(self, one: str, other: str) -> bool:
         """Whether both contents tell how it is, or both how it once was."""
-        return bool(self._past.named_in(one)) is bool(self._past.named_in(other))
+        return self.past(one) is self.past(other)
+
+    def past(self, content: str) -> bool:
+        """Whether ``content`` tells how it once was."""
+        return bool(self._past.named_in(content))
 
     def same_one(self, one: str, other: str) -> bool:
         """Whether neither content singles out one of several that the other does not mean."""
@@ -139,6 +143,15 @@ class Reader:
         """Whether ``longer`` says more exactly what ``shorter`` says: the same head, nothing turned round."""
         extra = len(longer) - len(shorter)
         return bool(shorter) and extra > 0 and longer[extra:] == shorter and not self.turns(longer[:extra])
+
+    def model_of(self, longer: Tokens, shorter: Tokens) -> bool:
+        """Whether ``longer`` is ``shorter`` with a number behind it: a Pixel 7 is a Pixel, 夜跑五公里 is 夜跑."""
+        extra = longer[len(shorter) :]
+        return (
+            bool(shorter and extra)
+            and longer[: len(shorter)] == shorter
+            and _NUMBER.fullmatch(extra[0]) is not None
+        )
 
     def holds(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` is ``shorter`` with more words around it: none of them a number or a negation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from hermes_memory.adapters.rule_extractor.building import Words
@@ -10,12 +11,15 @@ from hermes_memory.adapters.rule_extractor.draft import Draft, Item
 from hermes_memory.adapters.rule_extractor.objects import Thing, clean
 from hermes_memory.adapters.rule_extractor.opening import Subject
 from hermes_memory.core.candidate import Marker, SpeechAct
+from hermes_memory.core.text import numbers
+
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def new_value(mirror: str, start: int, end: int, grammar: Grammar) -> Thing | None:
     """The value named by a bare correction in ``mirror[start:end]``; None if the words are none."""
     hit = grammar.amend.fullmatch(mirror, start, end)
-    thing = clean(mirror, *hit.span("o"), grammar) if hit else None
+    thing = clean(mirror, *hit.span("o" if hit.group("o") else "o2"), grammar) if hit else None
     return replace(thing, corrects=True) if thing else None
 
 
@@ -54,9 +58,9 @@ def without_retracted(draft: Draft, items: list[Item], grammar: Grammar) -> list
     return [item for number, item in enumerate(items) if not retracted(number, item)]
 
 
-def amend_earlier(draft: Draft, earlier: Item, grammar: Grammar) -> Item | None:
+def amend_earlier(draft: Draft, earlier: Draft, grammar: Grammar) -> Item | None:
     """The last statement of an earlier turn, with the value that this turn alone consists of."""
-    mirror, last = draft.mirror, earlier[0]
+    mirror, (last, told) = draft.mirror, earlier.items[-1]
     thing = new_value(mirror, 0, len(mirror.rstrip("。！!~ ")), grammar)
     if thing is None:
         return None
@@ -64,7 +68,19 @@ def amend_earlier(draft: Draft, earlier: Item, grammar: Grammar) -> Item | None:
     reading = replace(
         last, thing=thing, whole=thing, subject=subject, named=True, start=thing.start, end=thing.end
     )
+    text, value, old = earlier.turn.content, draft.turn.content[thing.start : thing.end], last.whole
+    around = (text[told.says : old.start], text[old.end : last.end])
+    if last.pattern.whole:  # the value is the figure among the words
+        figures = list(_FIGURE.finditer(text, old.start, old.end))
+        if len(figures) == 1:
+            around = (text[told.says : figures[0].start()], text[figures[0].end() : last.end])
     words = Words(
-        thing.start, thing.end, SpeechAct.STATEMENT, frozenset({Marker.CORRECTION}), None, says=thing.start
+        thing.start,
+        thing.end,
+        SpeechAct.STATEMENT,
+        frozenset({Marker.CORRECTION}),
+        None,
+        says=thing.start,
+        content="" if any(map(numbers, around)) else value.join(around).strip(),
     )
     return reading, words

@@ -149,6 +149,26 @@ class Affirming:
     denial: Regex
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """One shape of words that end or renew what is known; ``polarity`` is what they say of it. Group ``o``: of what."""
+
+    regex: Regex
+    polarity: Polarity
+    veto: bool = False  # a dislike, or something given up
+    markers: frozenset[Marker] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """All of them, in order; ``keep`` names the dimensions that they never end."""
+
+    rows: tuple[Ending, ...]
+    fading: Ending  # anywhere in a clause, without an object of its own
+    unless: Regex  # words that leave it as it was
+    keep: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """Kinds of things, places, and pairs that look like lists but are one thing."""
@@ -173,5 +193,6 @@ class Rules:
     patterns: tuple[Pattern, ...]
     probes: tuple[Probe, ...]
     affirming: Affirming
+    endings: Endings
     worth: Worth
     weights: dict[str, Weight]

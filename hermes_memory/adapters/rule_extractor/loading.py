@@ -13,6 +13,8 @@ from typing import Any
 from hermes_memory.adapters.rule_extractor.data import (
     Affirming,
     At,
+    Ending,
+    Endings,
     Grammar,
     Lexicon,
     Pattern,
@@ -81,6 +83,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
             phrase=either("affirming.phrase", affirming["phrase"]),
             denial=either("affirming.denial", affirming["denial"]),
         ),
+        endings=_endings(_read(folder, "endings.toml"), known),
         worth=_worth(_read(folder, "worth.toml")),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
@@ -237,6 +240,29 @@ def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
     _known(where, row["dimension"], known)
     regex = either(where, {key: row[key] for key in LANGUAGES})
     return Probe(regex=regex, dimension=row["dimension"], predicate=row["dimension"], splits=row["splits"])
+
+
+_ENDINGS: Mapping[str, Mapping[str, Any]] = {
+    "over": {"polarity": Polarity.NEGATIVE, "markers": frozenset({Marker.LASTING_CHANGE})},
+    "against": {"polarity": Polarity.NEGATIVE},
+    "again": {"polarity": Polarity.POSITIVE},
+}
+
+
+def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
+    _keys("endings", table, ("keep", "macros", "fading", "unless", *_ENDINGS))
+    for name in table["keep"]:
+        _known("endings.keep", name, known)
+    rows = [
+        Ending(regex=compiled(where, _expand(where, source, table["macros"])), **values)
+        for kind, values in _ENDINGS.items()
+        for language in LANGUAGES
+        for number, source in enumerate(table[kind][language])
+        if (where := f"endings.{kind}.{language}.{number}")
+    ]
+    fading = Ending(regex=either("endings.fading", table["fading"]), polarity=Polarity.NEGATIVE)
+    unless = either("endings.unless", table["unless"])
+    return Endings(tuple(rows), fading, unless, frozenset(table["keep"]))
 
 
 def _worth(table: Mapping[str, Any]) -> Worth:

@@ -28,12 +28,13 @@ class Standing:
     predicate: str
     object: str
     content: str
+    polarity: Polarity
 
 
 def standing_in(said: Iterable[Candidate | Memory]) -> list[Standing]:
     """What was said or is known and holds at present, the newest last."""
     return [
-        Standing(one.subject, one.dimension, one.predicate, one.object, one.content)
+        Standing(one.subject, one.dimension, one.predicate, one.object, one.content, one.polarity)
         for one in said
         if one.category is not Category.EVENT
         and (isinstance(one, Candidate) or one.status in (Status.ACTIVE, Status.REVIEW))

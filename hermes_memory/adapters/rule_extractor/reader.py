@@ -12,6 +12,7 @@ from hermes_memory.adapters.rule_extractor.building import Builder, Words
 from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
 from hermes_memory.adapters.rule_extractor.data import At, Rules
 from hermes_memory.adapters.rule_extractor.draft import Draft, Stretch, Thread, settled
+from hermes_memory.adapters.rule_extractor.ending import Known, ended, faded
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Setting
 from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
@@ -21,7 +22,7 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_q
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Layer, Memory, Polarity, Role, Turn
 from hermes_memory.core.reasons import Reason
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
@@ -155,6 +156,9 @@ class TurnReader:
         setting = Setting(text, markers, moment is not None, thread.subject, thread.subject is not None)
         found = self._matcher.read(draft.mirror, opening, clause.end, setting)
         found = [self._of_topic(draft, thread, reading) for reading in found]
+        over = self._ended(draft, thread, clause, opening)
+        if over:
+            found = [*(reading for reading in found if not self._idle(reading, over[0])), *over]
         thread.before = markers if not names_subject else own
         if opening.subject is not None:
             thread.addressed = False
@@ -191,7 +195,7 @@ class TurnReader:
         ends = sorted({reading.end for reading in found})
         for reading in found:
             index = ends.index(reading.end)
-            a = start if index == 0 else ends[index - 1]
+            a = min(start, reading.start) if index == 0 else ends[index - 1]
             b = end if reading.end == ends[-1] else reading.end
             act, emotional = self._act(draft, reading, a)
             lead = self._lead(draft, reading, found[0], a)
@@ -267,6 +271,27 @@ class TurnReader:
             return None  # "every Friday" is not a date
         turn = draft.turn
         return find_moment(draft.mirror, start, end, turn.created_at, turn.timezone)
+
+    def _idle(self, reading: Reading, over: Reading) -> bool:
+        """Whether a reading says nothing beside what is over: an episode, or the old value named again."""
+        entry = self._dimensions.get(reading.dimension)
+        episode = entry is not None and entry.category is Category.EVENT
+        same = reading.dimension == over.dimension
+        return (
+            episode or reading.polarity is Polarity.NEGATIVE or (same and over.polarity is Polarity.NEGATIVE)
+        )
+
+    def _ended(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> list[Reading]:
+        """What the clause says is over, or begins again, of all that was stated before."""
+        known = Known(draft.standing, self._rules, self._dimensions)
+        if not known.standing:
+            return []
+        if self._rules.endings.unless.search(draft.mirror, clause.start, clause.end):
+            return []
+        found = ended(draft.mirror, clause.end, opening, known)
+        if found or draft.tone.at(clause.start) is not SpeechAct.STATEMENT:
+            return found
+        return faded(draft.mirror, thread.sentence.start, clause, opening, thread.subject, known)
 
     def _mend(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> bool:
         if not self._rules.grammar.mended.fullmatch(draft.mirror, opening.content, clause.end):
@@ -361,10 +386,10 @@ class TurnReader:
 
     def _amend(self, draft: Draft, earlier: Turn | None) -> None:
         """A bare "no, Shanghai": the value for what the user said last."""
-        if earlier is None or not self._rules.grammar.amend.search(draft.mirror):
+        if earlier is None or not self._rules.grammar.amend.match(draft.mirror):
             return
         said = self._drafted(earlier, None, [])
-        if said and said.items and (item := amend_earlier(draft, said.items[-1], self._rules.grammar)):
+        if said and said.items and (item := amend_earlier(draft, said, self._rules.grammar)):
             draft.items.append(item)
             draft.notes.clear()
             draft.reasons.clear()
