@@ -11,6 +11,7 @@ import pytest
 from hermes_memory.app.commands import (
     BringBack,
     Delete,
+    EndIdleSessions,
     EndSession,
     Maintain,
     MarkAsked,
@@ -686,3 +687,31 @@ def test_spec_3_1_what_was_corrected_more_than_twice_is_kept_in_sight() -> None:
     (held,) = person.state.live.values()
     assert (held.object, held.negative) == ("后排", True)
     assert decay(held, person.now + 10 * DAY, person.policy.rules.life) == 1.0
+
+
+def test_spec_4_2_what_has_no_vector_is_evicted_rather_than_merged_and_records_are_mended_without() -> None:
+    person = drinker()
+    person.ledger.vectors.clear()
+    person.restart()
+    person.act(Delete(memory_id=part_of(person, "绿茶").id))
+    assert "绿茶" not in record_of(person).content
+
+    person = Person(policy(rules(capacity={"working": 9, "longterm": 50})))
+    for drink in DRINKS:
+        tell(person, f"我爱喝{drink}", dimension="drink", object=drink)
+    person.ledger.vectors.clear()
+    person.policy = policy(rules(capacity={"working": 5, "longterm": 50}))
+    person.restart()
+    person.act(Maintain(now=person.now))
+    assert not [m for m in person.state.memories.values() if m.granularity is Granularity.SPAN]
+    assert len(person.state.live) == 5
+
+
+def test_spec_4_3_turns_of_a_job_nobody_knows_are_given_up_too() -> None:
+    person = Person()
+    person.ingest(say("我养猫", dimension="pet", object="猫"))
+    person.ledger.jobs.clear()
+    person.restart()
+    person.pass_time(days=2)
+    person.act(EndIdleSessions())
+    assert not person.state.pending
