@@ -50,7 +50,6 @@ def _standing(draft: Draft) -> Iterator[Memory]:
     """The live memories, and the parts of live records as if each stood alone (SPEC §3.2)."""
     yield from draft.board.live()
     for part in draft.state.parts.values():
-        now = draft.board.get(part.id)
         record = draft.board.get(part.merged_into or "")
-        if now is not None and now.merged_into and record is not None and record.status in LIVE:
-            yield now.with_(status=Status.ACTIVE)
+        if record is not None and record.status in LIVE:
+            yield part.with_(status=Status.ACTIVE)

@@ -415,7 +415,7 @@ class Settlement:
 
     def _outlive(self, made: Memory, entry: Entry) -> None:
         """What rests in the archive and is contradicted now has had its time: recall wakes it no more (SPEC §6)."""
-        for held in self._near(entry):
+        for held in self._near(entry) if not passing(entry.candidate) else ():
             if held.safety or not may_return(held) or disjoint(entry.candidate, held):
                 continue
             if wider(held.scope, made.scope) or held.stated_at > entry.turn.created_at:

@@ -11,12 +11,14 @@ import pytest
 from hermes_memory.app.commands import (
     BringBack,
     Delete,
+    EndIdleSessions,
     EndSession,
     Maintain,
     MarkAsked,
 )
 from hermes_memory.app.editing import Reading
 from hermes_memory.core.candidate import Candidate, Marker
+from hermes_memory.core.decay import decay
 from hermes_memory.core.model import (
     Granularity,
     Lock,
@@ -619,3 +621,97 @@ def test_spec_5_an_edit_that_still_contradicts_stays_a_rival() -> None:
         person.memory(old.id), reading("我喜欢前排", dimension="seat", object="前排"), content="我喜欢前排"
     )
     assert person.memory(new.id).rival_of is None
+
+
+def test_spec_9_the_parts_of_an_archived_record_are_not_inspected() -> None:
+    person = drinker(cap=5)
+    for pet in ("猫", "狗", "鸟", "鱼", "龟"):
+        person.pass_time(minutes=1)
+        tell(person, f"我养{pet}", dimension="pet", object=pet)
+    seat = next(m for m in person.state.live.values())
+    read = reading("我不喝绿茶", dimension="drink", object="绿茶", polarity=Polarity.NEGATIVE)
+    person.edit(seat, read, content="我不喝绿茶")
+    person.act(Maintain(now=person.now))
+    assert not person.state.settings.confirmations
+
+
+def test_spec_2_an_older_statement_or_one_for_the_moment_outlives_nothing_in_the_archive() -> None:
+    person = Person(policy(rules(capacity={"working": 2})))
+    first = person.remember(say("我住在苏州", object="苏州"))
+    for drink in DRINKS[:2]:
+        person.pass_time(minutes=1)
+        tell(person, f"我爱喝{drink}", dimension="drink", object=drink)
+    rested = person.memory(first.id)
+    assert rested.status is ARCHIVED
+    tell(person, "我住在杭州", object="杭州", session="s2", at=NOW - DAY)
+    person.pass_time(minutes=1)
+    tell(person, "今天我住在杭州", object="杭州", session="s3", markers=frozenset({Marker.TEMPORARY}))
+    person.pass_time(minutes=1)
+    tell(person, "我要住无锡", object="无锡", session="s4", scope=Scope.SESSION)
+    assert person.memory(first.id) == rested
+
+
+def test_spec_5_three_contradictions_raise_an_alert_and_change_nothing() -> None:
+    person = Person()
+    old = person.remember(say("我对花生过敏", dimension="allergy", object="花生"))
+    for number in range(3):
+        person.pass_time(days=1)
+        tell(
+            person,
+            "我对花生不过敏",
+            dimension="allergy",
+            object="花生",
+            polarity=Polarity.NEGATIVE,
+            session=f"t{number}",
+        )
+    assert person.last is not None
+    assert [alert.kind for alert in person.last.alerts] == ["contradicted_often"]
+    after = person.memory(old.id)
+    assert (after.status, after.lock, after.confidence, after.contradictions) == (
+        ACTIVE,
+        Lock.FROZEN,
+        old.confidence,
+        3,
+    )
+
+
+def test_spec_3_1_what_was_corrected_more_than_twice_is_kept_in_sight() -> None:
+    person = Person()
+    person.remember(say("我喜欢靠窗", dimension="seat", object="靠窗"))
+    for number, object_ in enumerate(("过道", "前排", "后排")):
+        person.pass_time(days=1)
+        tell(
+            person, f"不对，我喜欢{object_}", dimension="seat", object=object_, session=f"t{number}",
+            markers=frozenset({Marker.CORRECTION}),
+        )  # fmt: skip
+    (held,) = person.state.live.values()
+    assert (held.object, held.negative) == ("后排", True)
+    assert decay(held, person.now + 10 * DAY, person.policy.rules.life) == 1.0
+
+
+def test_spec_4_2_what_has_no_vector_is_evicted_rather_than_merged_and_records_are_mended_without() -> None:
+    person = drinker()
+    person.ledger.vectors.clear()
+    person.restart()
+    person.act(Delete(memory_id=part_of(person, "绿茶").id))
+    assert "绿茶" not in record_of(person).content
+
+    person = Person(policy(rules(capacity={"working": 9, "longterm": 50})))
+    for drink in DRINKS:
+        tell(person, f"我爱喝{drink}", dimension="drink", object=drink)
+    person.ledger.vectors.clear()
+    person.policy = policy(rules(capacity={"working": 5, "longterm": 50}))
+    person.restart()
+    person.act(Maintain(now=person.now))
+    assert not [m for m in person.state.memories.values() if m.granularity is Granularity.SPAN]
+    assert len(person.state.live) == 5
+
+
+def test_spec_4_3_turns_of_a_job_nobody_knows_are_given_up_too() -> None:
+    person = Person()
+    person.ingest(say("我养猫", dimension="pet", object="猫"))
+    person.ledger.jobs.clear()
+    person.restart()
+    person.pass_time(days=2)
+    person.act(EndIdleSessions())
+    assert not person.state.pending
