@@ -66,7 +66,11 @@ def contradicts(left: Statement, right: Statement, dimensions: Dimensions) -> bo
     else:
         clash = _denies(right, left, dimensions)
     reader, contents = dimensions.reader, (left.content, right.content)
-    return clash and reader.same_one(*contents) and (reader.same_period(*contents) or _over(left, right, dimensions))
+    return (
+        clash
+        and reader.same_one(*contents)
+        and (reader.same_period(*contents) or _over(left, right, dimensions))
+    )
 
 
 def _over(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
@@ -99,7 +103,11 @@ def _covers(denial: Statement, claim: Statement, dimensions: Dimensions) -> bool
     denied, claimed = reader.value(denial.object), reader.value(claim.object)
     if not denied:
         return False
-    if dimensions.same(claim.dimension, denial.object, claim.object) or reader.refines(claimed, denied) or reader.model_of(claimed, denied):
+    if (
+        dimensions.same(claim.dimension, denial.object, claim.object)
+        or reader.refines(claimed, denied)
+        or reader.model_of(claimed, denied)
+    ):
         return True
     keys = (denial.dimension, claim.dimension)
     return dimensions.related(*keys) and dimensions.kind_of(keys, claim.object, denial.object)
@@ -135,7 +143,9 @@ def _alike(left: Statement, right: Statement, dimensions: Dimensions) -> bool:
     if Category.FACT in {left.category, right.category}:
         return True
     reader, contents = dimensions.reader, (left.content, right.content)
-    objects = reader.circumstances(left.object) | reader.circumstances(right.object)  # "夏天" may be the value itself
+    objects = reader.circumstances(left.object) | reader.circumstances(
+        right.object
+    )  # "夏天" may be the value itself
     narrow = [reader.circumstances(content) - objects for content in contents]
     return narrow[0] == narrow[1] and not reader.apart(*contents)
 

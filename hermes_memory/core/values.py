@@ -147,7 +147,11 @@ class Reader:
     def model_of(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` is ``shorter`` with a number behind it: a Pixel 7 is a Pixel, 夜跑五公里 is 夜跑."""
         extra = longer[len(shorter) :]
-        return bool(shorter and extra) and longer[: len(shorter)] == shorter and _NUMBER.fullmatch(extra[0]) is not None
+        return (
+            bool(shorter and extra)
+            and longer[: len(shorter)] == shorter
+            and _NUMBER.fullmatch(extra[0]) is not None
+        )
 
     def holds(self, longer: Tokens, shorter: Tokens) -> bool:
         """Whether ``longer`` is ``shorter`` with more words around it: none of them a number or a negation."""

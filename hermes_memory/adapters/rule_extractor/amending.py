@@ -13,7 +13,6 @@ from hermes_memory.adapters.rule_extractor.opening import Subject
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.text import numbers
 
-
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 

@@ -21,7 +21,6 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Polarity
 from hermes_memory.core.values import tokens
 
-
 _OWN = re.compile(r"\b(?:my|me)\b|我", re.IGNORECASE)
 _MIN_HEAD = 3  # letters of a word that names something by itself
 
@@ -41,7 +40,9 @@ def ended(mirror: str, end: int, opening: Opening, known: Known) -> list[Reading
         for ending, thing, new in _things(mirror, begin, end, known.rules):
             said = mirror[thing.start : thing.end]
             if old := _meant(said, [one for one in known.standing if _may(one, ending, who, known)], known):
-                core = _named(old, mirror, thing.start, thing.end, known) if _longer(said, old, known) else None
+                core = (
+                    _named(old, mirror, thing.start, thing.end, known) if _longer(said, old, known) else None
+                )
                 over = _reading(ending, old, core or thing, begin, end, opening)
                 return [over] if new is None else [over, _successor(over, new)]
     return []
@@ -165,9 +166,7 @@ def _successor(over: Reading, new: Thing) -> Reading:
     return replace(over, thing=new, whole=new, polarity=Polarity.POSITIVE, negative=False)
 
 
-def _reading(
-    ending: Ending, old: Standing, thing: Thing, begin: int, end: int, opening: Opening
-) -> Reading:
+def _reading(ending: Ending, old: Standing, thing: Thing, begin: int, end: int, opening: Opening) -> Reading:
     row = Pattern(
         language="en",
         regex=ending.regex,
@@ -177,6 +176,4 @@ def _reading(
     )
     mention = opening.subject.mention if opening.subject else ""
     subject = Subject(old.subject, begin, mention)
-    return Reading(
-        row, old.dimension, thing, subject, True, ending.polarity, ending.veto, begin, end, thing
-    )
+    return Reading(row, old.dimension, thing, subject, True, ending.polarity, ending.veto, begin, end, thing)

@@ -256,15 +256,17 @@ def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
         _known("endings", name, known)
     only = {"done": frozenset(table["reached"])}
     rows = [
-        Ending(regex=compiled(where, _expand(where, source, table["macros"])), only=only.get(kind, frozenset()), **values)
+        Ending(
+            regex=compiled(where, _expand(where, source, table["macros"])),
+            only=only.get(kind, frozenset()),
+            **values,
+        )
         for kind, values in _ENDINGS.items()
         for language in LANGUAGES
         for number, source in enumerate(table[kind][language])
         if (where := f"endings.{kind}.{language}.{number}")
     ]
-    fading = Ending(
-        regex=either("endings.fading", table["fading"]), polarity=Polarity.NEGATIVE
-    )
+    fading = Ending(regex=either("endings.fading", table["fading"]), polarity=Polarity.NEGATIVE)
     unless = either("endings.unless", table["unless"])
     return Endings(tuple(rows), fading, unless, frozenset(table["keep"]), frozenset(table["before"]))
 

@@ -263,7 +263,9 @@ class TurnReader:
         entry = self._dimensions.get(reading.dimension)
         episode = entry is not None and entry.category is Category.EVENT
         same = reading.dimension == over.dimension
-        return episode or reading.polarity is Polarity.NEGATIVE or (same and over.polarity is Polarity.NEGATIVE)
+        return (
+            episode or reading.polarity is Polarity.NEGATIVE or (same and over.polarity is Polarity.NEGATIVE)
+        )
 
     def _ended(self, draft: Draft, thread: Thread, clause: Clause, opening: Opening) -> list[Reading]:
         """What the clause says is over, or begins again, of all that was stated before."""
