@@ -155,6 +155,7 @@ class Ending:
 
     regex: Regex
     polarity: Polarity
+    only: frozenset[str] = frozenset()  # the dimensions it may end; empty: any but those kept
     veto: bool = False  # a dislike, or something given up
     markers: frozenset[Marker] = frozenset()
 
@@ -167,6 +168,7 @@ class Endings:
     fading: Ending  # anywhere in a clause, without an object of its own
     unless: Regex  # words that leave it as it was
     keep: frozenset[str]
+    before: frozenset[str]  # verbs that may stand before the value
 
 
 @dataclass(frozen=True, slots=True)

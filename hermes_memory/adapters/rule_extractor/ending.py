@@ -19,6 +19,7 @@ from hermes_memory.adapters.rule_extractor.objects import Thing, clean
 from hermes_memory.adapters.rule_extractor.opening import Opening, Subject
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Polarity
+from hermes_memory.core.values import tokens
 
 _OWN = re.compile(r"\b(?:my|me)\b|我", re.IGNORECASE)
 _MIN_HEAD = 3  # letters of a word that names something by itself
@@ -39,7 +40,10 @@ def ended(mirror: str, end: int, opening: Opening, known: Known) -> list[Reading
         for ending, thing, new in _things(mirror, begin, end, known.rules):
             said = mirror[thing.start : thing.end]
             if old := _meant(said, [one for one in known.standing if _may(one, ending, who, known)], known):
-                over = _reading(ending, old, thing, begin, end, opening)
+                core = (
+                    _named(old, mirror, thing.start, thing.end, known) if _longer(said, old, known) else None
+                )
+                over = _reading(ending, old, core or thing, begin, end, opening)
                 return [over] if new is None else [over, _successor(over, new)]
     return []
 
@@ -120,6 +124,7 @@ def _may(one: Standing, ending: Ending, who: str | None, known: Known) -> bool:
     return (
         one.polarity is ending.polarity.opposite
         and one.dimension not in known.rules.endings.keep
+        and (not ending.only or one.dimension in ending.only)
         and (who is None or one.subject == who)
     )
 
@@ -133,9 +138,18 @@ def _meant(said: str, standing: Iterable[Standing], known: Known) -> Standing | 
         one
         for one in newest
         if _within(value, reader.value(_plain(one.object)))
+        or _longer(said, one, known)
         or known.dimensions.kind_of((one.dimension,), _plain(one.object), said)
     )
     return next(exact, None) or next(wider, None)
+
+
+def _longer(said: str, old: Standing, known: Known) -> bool:
+    """Whether a verb stands before the value: "need insulin"."""
+    reader = known.dimensions.reader
+    words, value = reader.value(said), reader.value(_plain(old.object))
+    verbs = {word for verb in known.rules.endings.before for word in tokens(verb)}
+    return bool(value) and words[1:] == value and words[0] in verbs
 
 
 def _plain(words: str) -> str:

@@ -244,17 +244,23 @@ def _probe(row: Mapping[str, Any], known: set[str]) -> Probe:
 
 _ENDINGS: Mapping[str, Mapping[str, Any]] = {
     "over": {"polarity": Polarity.NEGATIVE, "markers": frozenset({Marker.LASTING_CHANGE})},
+    "done": {"polarity": Polarity.NEGATIVE, "markers": frozenset({Marker.LASTING_CHANGE})},
     "against": {"polarity": Polarity.NEGATIVE},
     "again": {"polarity": Polarity.POSITIVE},
 }
 
 
 def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
-    _keys("endings", table, ("keep", "macros", "fading", "unless", *_ENDINGS))
-    for name in table["keep"]:
-        _known("endings.keep", name, known)
+    _keys("endings", table, ("keep", "reached", "before", "macros", "fading", "unless", *_ENDINGS))
+    for name in (*table["keep"], *table["reached"]):
+        _known("endings", name, known)
+    only = {"done": frozenset(table["reached"])}
     rows = [
-        Ending(regex=compiled(where, _expand(where, source, table["macros"])), **values)
+        Ending(
+            regex=compiled(where, _expand(where, source, table["macros"])),
+            only=only.get(kind, frozenset()),
+            **values,
+        )
         for kind, values in _ENDINGS.items()
         for language in LANGUAGES
         for number, source in enumerate(table[kind][language])
@@ -262,7 +268,7 @@ def _endings(table: Mapping[str, Any], known: set[str]) -> Endings:
     ]
     fading = Ending(regex=either("endings.fading", table["fading"]), polarity=Polarity.NEGATIVE)
     unless = either("endings.unless", table["unless"])
-    return Endings(tuple(rows), fading, unless, frozenset(table["keep"]))
+    return Endings(tuple(rows), fading, unless, frozenset(table["keep"]), frozenset(table["before"]))
 
 
 def _worth(table: Mapping[str, Any]) -> Worth:
