@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,9 +16,12 @@ from hermes_memory.app.commands import (
     SetConsent,
     Summarise,
 )
-from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
+from hermes_memory.app.records import audit_record, job_record
+from hermes_memory.app.views import VIEWS, alerts_page, decode_cursor, encode_cursor
 from hermes_memory.core.model import Memory, Polarity
 from hermes_memory.errors import InvalidInput, NotFound
+from hermes_memory.ports.ledger import Alert, Ledger
+from hermes_memory.testing.builders import KEY, a_job, an_alert, an_audit
 from tests.small_world import DAY, HOUR, NOW, say
 from tests.tiny_ledger import Person
 
@@ -212,3 +215,22 @@ def test_spec_11_the_export_is_complete() -> None:
         "hermes-memory/1",
         person.state.version,
     )
+
+
+async def test_alerts_are_listed_page_by_page() -> None:
+    class Shelf:
+        async def alerts(self, namespace: str, after: str, limit: int) -> list[Alert]:
+            raised = [an_alert(id=f"a{number}", key=KEY) for number in range(3)]
+            return [alert for alert in raised if alert.id > after][:limit]
+
+    shelf = cast("Ledger", Shelf())
+    first = await alerts_page(shelf, "app", None, 2)
+    rest = await alerts_page(shelf, "app", first["next_cursor"], 2)
+    assert [alert["id"] for alert in (*first["alerts"], *rest["alerts"])] == ["a0", "a1", "a2"]
+    assert (rest["next_cursor"], first["alerts"][0]["user_id"]) == (None, KEY.user_id)
+
+
+def test_jobs_and_audit_entries_have_json_forms() -> None:
+    job, entry = job_record(a_job()), audit_record(an_audit())
+    assert (job["job_id"], "pending_turns" in job) == (a_job().id, False)
+    assert entry["memory_id"] == "mem-1"

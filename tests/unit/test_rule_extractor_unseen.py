@@ -159,3 +159,17 @@ def test_spec_6_what_was_given_up_is_taken_up_again() -> None:
 
 def test_spec_3_3_what_nobody_stated_is_not_ended() -> None:
     assert all(item.category is Category.EVENT for item in stored("I'm off Zoloft since last month."))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "content"),
+    [
+        ("我身高178。", "打错字了，是168。", "我身高168"),
+        ("My dog's name is Buddy.", "Sorry, I meant Bunny.", "My dog's name is Bunny"),
+    ],
+)
+def test_spec_6_a_bare_correction_says_the_earlier_statement_anew(
+    first: str, then: str, content: str
+) -> None:
+    found = read(turn(first), turn(then, index=1)).candidates[-1]
+    assert (found.content, Marker.CORRECTION in found.markers) == (content, True)

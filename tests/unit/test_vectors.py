@@ -66,3 +66,16 @@ def test_best_breaks_ties_by_id_and_obeys_keep() -> None:
     assert [name for name, _ in best(["d", "x", "b", "c"], scores, 2, {"c", "d"})] == ["c", "d"]
     assert best(["d", "x", "b", "c"], scores, 0) == []
     assert best([], np.zeros(0, np.float32), 3) == []
+
+
+def test_a_large_table_keeps_every_row_as_it_grows() -> None:
+    """From the size of a huge page on the table stands elsewhere in memory."""
+    rng = np.random.default_rng(3)
+    given = rng.standard_normal((900, 1024)).astype(np.float32)
+    table = VectorTable(1024)
+    for number, vector in enumerate(given):
+        table.put(str(number), vector)
+    assert table.dimension == 1024
+    assert list(table.rows) == list(table.ids) == [str(number) for number in range(900)]
+    query = given[0] / np.linalg.norm(given[0])
+    assert np.allclose(table.scores(query), given @ query, rtol=1e-4, atol=1e-3)

@@ -70,7 +70,7 @@ def amend_earlier(draft: Draft, earlier: Draft, grammar: Grammar) -> Item | None
     )
     text, value, old = earlier.turn.content, draft.turn.content[thing.start : thing.end], last.whole
     around = (text[told.says : old.start], text[old.end : last.end])
-    if last.pattern.whole:  # the value is the figure among the words
+    if _FIGURE.fullmatch(value):  # what was wrong is the figure among the words
         figures = list(_FIGURE.finditer(text, old.start, old.end))
         if len(figures) == 1:
             around = (text[told.says : figures[0].start()], text[figures[0].end() : last.end])
