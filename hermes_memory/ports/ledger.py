@@ -146,7 +146,8 @@ class Commit:
     MemoryFrozen, whatever the application believes (SPEC §5). ``extracted`` marks turns (session id,
     index) as no longer pending. ``message_hashes`` remembers (session id, message id) → (content hash,
     job id). ``rewritten`` turns replace the kept ones and create none. What is both written and deleted is
-    deleted. A memory never lowers its stored access count or time. A settings of None leaves them as they are.
+    deleted, and answers of earlier operations that name a deleted memory are forgotten, for they may hold its words. A
+    memory never lowers its stored access count or time. A settings of None leaves them as they are.
     """
 
     key: UserKey

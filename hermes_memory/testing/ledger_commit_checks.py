@@ -249,6 +249,14 @@ class CommitChecks:
         assert [memory.id for memory in seen.memories] == ["mem-2"]
         assert set(seen.vectors) == {"mem-2"}
 
+    async def test_answers_that_hold_what_was_deleted_are_forgotten(self, ledger: Ledger) -> None:
+        told = {"id": "mem-1", "content": "I live in Oslo"}
+        await ledger.commit(a_commit(operation_id="edit", memories=(a_memory(),), result=told))
+        await ledger.commit(a_commit(1, operation_id="other", result={"id": "mem-2"}))
+        await ledger.commit(a_commit(2, operation_id="delete", deleted=("mem-1",), result={"erased": 1}))
+        answers = [await ledger.operation(KEY, name) for name in ("edit", "other", "delete")]
+        assert [receipt.result for receipt in answers if receipt] == [None, {"id": "mem-2"}, {"erased": 1}]
+
     async def test_a_new_memory_value_replaces_the_old(self, ledger: Ledger) -> None:
         await ledger.commit(a_commit(memories=(a_memory(),), vectors={"mem-1": a_vector(1)}))
         changed = a_memory(version=2, content="用户住在杭州", object="杭州")

@@ -23,6 +23,7 @@ _PUT_VECTOR = """
 INSERT INTO vectors (uid, id, vector) VALUES (?, ?, ?)
 ON CONFLICT (uid, id) DO UPDATE SET vector = excluded.vector
 """
+_FORGET_ANSWERS = "UPDATE operations SET result = 'null' WHERE uid = ? AND instr(result, ?)"
 _PUT_SESSION = """
 INSERT INTO sessions (uid, id, ended, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (uid, id) DO UPDATE SET ended = excluded.ended, body = excluded.body
@@ -96,6 +97,8 @@ def _write_memories(conn: sqlite3.Connection, uid: int, commit: Commit, dimensio
     for memory_id in commit.deleted:  # after the writes: what a commit deletes, it does not also keep
         _guarded(conn, "DELETE FROM memories WHERE uid = ? AND id = ?", (uid, memory_id), memory_id)
         conn.execute("DELETE FROM vectors WHERE uid = ? AND id = ?", (uid, memory_id))
+        # An earlier answer may hold its words; a replay of that operation is decided anew.
+        conn.execute(_FORGET_ANSWERS, (uid, memory_id))
     conn.execute("DELETE FROM grants")
 
 
