@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from hermes_memory.core.model import Category, Layer
 from hermes_memory.core.values import Reader, Terms, Tokens, Wording
@@ -107,6 +108,7 @@ class Dimensions:
         for values in self._values.values():
             for words, value in values.same.items():
                 self._canonical.setdefault(words, set()).add(value)
+        self._heads = lru_cache(maxsize=4096)(self._heads_now)
         self._cue_words: dict[str, set[str]] = {}  # one Latin word: stands by itself in a query
         self._cue_parts: dict[str, list[tuple[str, str]]] = {}  # others: anywhere in it; by first letter
         for entry in self:
@@ -175,6 +177,9 @@ class Dimensions:
 
         Two objects that are the same, of which one says the other more exactly, or is known as its kind, share one.
         """
+        return self._heads(text)
+
+    def _heads_now(self, text: str) -> frozenset[str]:
         plain = self.reader.value(text)
         known = self._canonical.get("".join(plain), ())
         pairs = (pair for values in self._values.values() for pair in values.kinds)

@@ -128,14 +128,14 @@ def release(board: Board, part: Memory, message_id: str | None) -> Memory:
 
 def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Memory]]:
     """Groups of more than ``merge_above`` memories that differ in nothing but what they say, largest first."""
-    held = board.within(tier)
-    opposed = {memory.rival_of for memory in board.live() if memory.rival_of}
     groups: dict[tuple[Any, ...], list[Memory]] = {}
-    for memory in held:
-        apart = memory.dimension in rules.topicless or memory.id in opposed
-        if not apart and _may_merge(memory):
+    for memory in board.within(tier):
+        if memory.dimension not in rules.topicless and _may_merge(memory):
             groups.setdefault(_kind(memory), []).append(memory)
     large = [group for group in groups.values() if len(group) > rules.merge_above]
+    opposed = {memory.rival_of for memory in board.live() if memory.rival_of} if large else set()
+    uncontested = ([memory for memory in group if memory.id not in opposed] for group in large)
+    large = [group for group in uncontested if len(group) > rules.merge_above]
     yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
 
 

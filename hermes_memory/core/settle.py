@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -91,6 +91,7 @@ class Settlement:
         self.asked: list[ConfirmationRequest] = []
         self.restated: list[tuple[str, Turn]] = []  # memories that a turn plainly said again, or affirmed
         self._made = 0
+        self._nominated: tuple[Candidate, Sequence[str]] | None = None  # of the candidate looked at last
         self._breath: Sequence[Candidate] = ()  # all that is said, where one message says two sides
 
     def run(self, extraction: Extraction, vectors: Sequence[Vector]) -> None:
@@ -137,9 +138,11 @@ class Settlement:
         """What may say the same or the opposite, oldest first."""
         if self.around.near is None:
             return list(self.board)
-        candidate = entry.candidate
-        ids = self.around.near(entry.hash, candidate)
-        nominated = dict.fromkeys(ids) | dict.fromkeys(memory.id for memory in self.board.touched)
+        if self._nominated is None or self._nominated[0] is not entry.candidate:
+            self._nominated = entry.candidate, self.around.near(entry.hash, entry.candidate)
+        nominated = dict.fromkeys(self._nominated[1]) | dict.fromkeys(
+            memory.id for memory in self.board.touched
+        )
         return [memory for memory_id in nominated if (memory := self.board.get(memory_id)) is not None]
 
     def _says_the_same(self, entry: Entry, hashed: str, memory: Memory) -> bool:
@@ -329,25 +332,20 @@ class Settlement:
             for old, resolution in disputed:
                 self._supersede(old, entry, resolution.reason)
             made = self._add(entry, first.reason)
-            made = self._note_corrections(made) if first.reason is Reason.CORRECTION else made
-            self._hand_on({old.id for old, _ in disputed}, made, entry.candidate)
+            ended = [old for old, _ in disputed]
+            made = self._note_corrections(made, ended) if first.reason is Reason.CORRECTION else made
+            self._hand_on({old.id for old in ended}, made, entry.candidate)
         else:
             self._add_rival(memory, entry, first)
 
-    def _note_corrections(self, heir: Memory) -> Memory:
+    def _note_corrections(self, heir: Memory, ended: Iterable[Memory]) -> Memory:
         """What was corrected more than twice is negative: it is kept in sight (SPEC §3.1, S2 §4.4)."""
-        corrected = sum(
-            1
-            for memory in self.board
-            if memory.dimension == heir.dimension
-            and memory.subject == heir.subject
-            and memory.status is Status.SUPERSEDED
-            and memory.history[-1:]
-            and memory.history[-1].reason == Reason.CORRECTION
-        )
-        if corrected <= self.rules.locks.corrections_bear or heir.lock is Lock.FROZEN:
+        corrected = 1 + max(old.attributes.get("corrected", 0) for old in ended)
+        if heir.lock is Lock.FROZEN:
             return heir
-        return self.board.put(heir.with_(negative=True))
+        negative = heir.negative or corrected > self.rules.locks.corrections_bear
+        counted = {**heir.attributes, "corrected": corrected}
+        return self.board.put(heir.with_(negative=negative, attributes=counted))
 
     def _apart_from_record(self, old: Memory, entry: Entry) -> Memory:
         """What is disputed leaves the record it was merged into."""

@@ -733,3 +733,16 @@ def test_spec_3_1_a_superseded_state_has_an_end() -> None:
     settled = settle([old], say("我要买房", dimension="need", object="买房", session="s2", at=NOW + DAY))
     assert settled.board[old.id].valid_to == NOW + DAY
     assert settled.new.layer is Layer.CONTEXT
+
+
+def test_spec_3_1_what_was_corrected_more_than_twice_is_negative() -> None:
+    memories, negative = [remembered(city("苏州"))], []
+    for number, name in enumerate(("北京", "上海", "广州"), 1):
+        said = say(
+            f"不对，我住在{name}", object=name, session=f"s{number + 1}", at=NOW + number * DAY,
+            message=f"m{number}", markers=frozenset({Marker.CORRECTION}),
+        )  # fmt: skip
+        settled = settle(memories, said, now=NOW + number * DAY, seed=f"seed-{number}")
+        memories = list(settled.all().values())
+        negative.append(settled.new.negative)
+    assert negative == [False, False, True]
