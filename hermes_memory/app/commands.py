@@ -116,11 +116,12 @@ class FreezeMemory(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestUnfreeze(Command):
-    """Ask for a challenge; reason and source dialog are mandatory (SPEC §5)."""
+    """Ask for a challenge; reason and source dialog are mandatory (SPEC §5). An operator gets the token at once."""
 
     memory_id: str
     reason: str
     source_session_id: str
+    by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,7 +183,10 @@ def _spend_token(draft: Draft, memory: Memory, token: str | None) -> str:
 
 
 def request_unfreeze(state: UserState, command: RequestUnfreeze, desk: Desk) -> Decision:
-    """Open a challenge: a one-time code to echo in a later request (SPEC §5). ``desk.prepared`` is the code."""
+    """Open a challenge: a one-time code to echo in a later request (SPEC §5). ``desk.prepared`` is the code.
+
+    An operator needs no second verification: for them it is the token.
+    """
     draft = Draft(state, desk)
     memory = draft.memory(command.memory_id)
     if memory.lock is not Lock.FROZEN:
@@ -191,21 +194,31 @@ def request_unfreeze(state: UserState, command: RequestUnfreeze, desk: Desk) -> 
     if command.source_session_id not in state.sessions:
         raise InvalidInput("source_session_id", "is not a session of this user")
     code: str = desk.prepared
-    expires_at = desk.now + timedelta(minutes=desk.policy.rules.locks.challenge_minutes)
+    locks = desk.policy.rules.locks
+    expires_at = desk.now + timedelta(minutes=locks.challenge_minutes)
     challenge_id = "chl_" + digest(desk.operation_id)
     challenge = {
         "memory_id": memory.id, "code_hash": digest(code), "tries": 0, "expires_at": expires_at.timestamp(),
         "reason": desk.policy.mask(command.reason), "source_session_id": command.source_session_id,
     }  # fmt: skip
-    alive = {k: v for k, v in state.settings.challenges.items() if _alive(v, desk)}
-    draft.change_settings(challenges={**alive, challenge_id: challenge})
     answer = {
         "challenge_id": challenge_id,
         "prompt": f"Echo the code to unfreeze this memory once: {memory.content}",
         "code": code,
         "expires_at": expires_at.isoformat(),
     }
+    if command.by_operator:
+        challenge, answer = _with_token(challenge, code, desk)
+    alive = {k: v for k, v in state.settings.challenges.items() if _alive(v, desk)}
+    draft.change_settings(challenges={**alive, challenge_id: challenge})
     return draft.decide(answer)
+
+
+def _with_token(challenge: dict[str, Any], token: str, desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A challenge that is met, and the answer with its token: for one change, for minutes."""
+    expires_at = desk.now + timedelta(minutes=desk.policy.rules.locks.token_minutes)
+    met = {**challenge, "token_hash": digest(token), "token_expires_at": expires_at.timestamp()}
+    return met, {"token": token, "expires_at": expires_at.isoformat()}
 
 
 def _alive(challenge: dict[str, Any], desk: Desk) -> bool:
@@ -226,13 +239,9 @@ def answer_challenge(state: UserState, command: AnswerChallenge, desk: Desk) -> 
         challenges[command.challenge_id] = {**challenge, "tries": challenge["tries"] + 1}
         draft.change_settings(challenges=challenges)
         return draft.decide(None, ChallengeRefused("the answer is wrong"))
-    token: str = desk.prepared
-    expires_at = desk.now + timedelta(minutes=locks.token_minutes)
-    challenges[command.challenge_id] = {
-        **challenge, "token_hash": digest(token), "token_expires_at": expires_at.timestamp(),
-    }  # fmt: skip
+    challenges[command.challenge_id], answer = _with_token(challenge, desk.prepared, desk)
     draft.change_settings(challenges=challenges)
-    return draft.decide({"token": token, "expires_at": expires_at.isoformat()})
+    return draft.decide(answer)
 
 
 def confirm_memory(state: UserState, command: ConfirmMemory, desk: Desk) -> Decision:

@@ -93,7 +93,8 @@ async def _kept(key: UserKey, state: UserState, command: Command, around: Surrou
 
 async def _secret(key: UserKey, state: UserState, command: Command, around: Surroundings) -> str:
     """A one-time code or token: chance is an input, so that deciding stays pure."""
-    return secrets.token_hex(4 if isinstance(command, RequestUnfreeze) else 16)
+    code = isinstance(command, RequestUnfreeze) and not command.by_operator
+    return secrets.token_hex(4 if code else 16)
 
 
 _STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Awaitable[Any]]] = {

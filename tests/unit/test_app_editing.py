@@ -291,6 +291,20 @@ def test_spec_5_the_code_and_the_token_are_stored_as_digests_only() -> None:
     assert "c0de" not in repr(person.ledger.settings)
 
 
+def test_spec_5_an_operator_opens_a_frozen_memory_once_with_a_reason_and_a_source() -> None:
+    person = Person()
+    memory = person.remember(peanuts())
+    asked = RequestUnfreeze(memory_id=memory.id, reason="a mistake", source_session_id="s1", by_operator=True)
+    token = person.act(asked, "a token")["token"]
+    person.edit(memory, Reading(vector("我对虾过敏"), None), content="我对虾过敏", unfreeze_token=token)
+    opened = person.memory(memory.id)
+    assert (opened.content, opened.lock, opened.unfreeze_reason) == (
+        "我对虾过敏", Lock.FROZEN, "a mistake (session s1)",
+    )  # fmt: skip
+    with pytest.raises(MemoryFrozen):
+        person.edit(opened, Reading(vector("x"), None), content="我对蟹过敏", unfreeze_token=token)
+
+
 def test_spec_5_a_challenge_allows_three_tries() -> None:
     person, memory = with_allergy()
     challenge_id = challenge(person, memory)
