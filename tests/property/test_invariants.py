@@ -332,8 +332,13 @@ class Life(RuleBasedStateMachine):
         kept = {e.memory_id for e in self.person.last.audit if e.reason in housekeeping}
         topics = {(candidate.subject, candidate.dimension) for one in said for candidate in one.candidates}
         texts = {candidate.content for one in said for candidate in one.candidates}
+        objects = {(candidate.subject, candidate.object) for one in said for candidate in one.candidates}
         spoken_of = {
-            m.id for m in before.values() if (m.subject, m.dimension) in topics or m.content in texts
+            m.id
+            for m in before.values()
+            if (m.subject, m.dimension) in topics
+            or m.content in texts
+            or any(m.subject == who and what in m.object for who, what in objects)
         }
         for memory in self.person.last.memories:
             if memory.id in before and memory.id not in kept:  # a rival goes with what it opposes
