@@ -340,13 +340,11 @@ class Life(RuleBasedStateMachine):
             or m.content in texts
             or any(m.subject == who and what in m.object for who, what in objects)
         }
+        spoken_of |= {
+            before[i].rival_of or i for i in spoken_of
+        }  # and what it opposes with a rival said again
         for memory in self.person.last.memories:
-            by_hand = any(
-                piece.kind is EvidenceKind.EDIT for piece in memory.evidence
-            )  # says more than its dimension
-            if (
-                memory.id in before and memory.id not in kept and not by_hand
-            ):  # a rival goes with what it opposes
+            if memory.id in before and memory.id not in kept:  # a rival goes with what it opposes
                 assert memory.id in spoken_of or before[memory.id].rival_of in spoken_of
 
     @precondition(has_memories)
