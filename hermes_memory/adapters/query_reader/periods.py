@@ -1,0 +1,175 @@
+"""The periods that a query names: single expressions first, then what joins them ("before", "since", "from … to …")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from hermes_memory.adapters.query_reader.data import Edge, Form, TimeRule, TimeWords
+from hermes_memory.adapters.query_reader.spans import Here, Span, midnight, resolve
+from hermes_memory.core.asking import Period
+
+_REACH = 24  # characters around an expression in which words belong to it
+_HABITUAL = frozenset({"weekday", "unit", "season", "feast", "month"})  # "what do I usually do on Monday"
+_NAMED = ("step", "which", "week", "year")  # groups that say which one is meant
+_YEARLY = frozenset({"date", "month", "season", "feast"})
+_SHORTEST = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """``text[start:end]`` names a span of time."""
+
+    start: int
+    end: int
+    span: Span
+    yearless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The periods, and the text without the words that name them."""
+
+    periods: tuple[Period, ...]
+    rest: Form
+
+
+class PeriodFinder:
+    """Finds periods by the rules of the file; holds no state between texts."""
+
+    def __init__(self, words: TimeWords) -> None:
+        self._words = words
+
+    def find(self, form: Form, as_of: datetime, zone: tzinfo, *, back: bool) -> Found:
+        """The periods of a text in its search form, in the order of their places; ``back`` if it asks of the past."""
+        if not self._words.hint.found_in(form):
+            return Found((), form)
+        try:
+            now = as_of.astimezone(zone).replace(tzinfo=None)
+        except OverflowError:
+            return Found((), form)
+        here = Here(now, back, self._words.calendar)
+        named = self._joined(form.text, [self._edged(form.text, one) for one in self._single(form, here)], here)
+        periods = (self._period(one.span, zone) for one in named)
+        return Found(
+            tuple(dict.fromkeys(period for period in periods if period)), replace(form, text=_without(form.text, named))
+        )
+
+    def _single(self, form: Form, here: Here) -> list[Named]:
+        """Each expression by itself; the first rule that takes a stretch keeps it, resolved or not."""
+        taken: list[tuple[int, int]] = []
+        found: list[Named] = []
+        habit = self._words.habit.found_in(form)
+        for rule in self._words.rules:
+            if (rule.language == "zh" and not form.han) or (rule.language == "en" and not form.latin):
+                continue
+            for hit in rule.regex.finditer(form.text):
+                if any(hit.start() < end and start < hit.end() for start, end in taken):
+                    continue
+                taken.append(hit.span())
+                if not _is_loose(rule, hit, here, habit=habit) and (span := resolve(rule.kind, hit, here)):
+                    found.append(Named(hit.start(), hit.end(), span, _is_yearless(rule, hit)))
+        return sorted(found, key=lambda one: one.start)
+
+    def _edged(self, text: str, one: Named) -> Named:
+        """With "early", "底" and the like: the part of it that is meant."""
+        before, behind = text[max(0, one.start - _REACH) : one.start], text[one.end : one.end + _REACH]
+        for edge in self._words.edges:
+            if edge.before and (hit := edge.before.search(before)):
+                start = one.start - len(before) + hit.start()
+                return replace(one, start=start, span=_share(one.span, edge))
+            if edge.after and (hit := edge.after.search(behind)):
+                return replace(one, end=one.end + hit.end(), span=_share(one.span, edge))
+        return one
+
+    def _joined(self, text: str, named: Sequence[Named], here: Here) -> list[Named]:
+        joined: list[Named] = []
+        at = 0
+        while at < len(named):
+            one = named[at]
+            if at + 1 < len(named) and (whole := self._from_to(text, one, named[at + 1])):
+                one, at = whole, at + 1
+            joined.append(self._bounded(text, one, here))
+            at += 1
+        return joined
+
+    def _from_to(self, text: str, one: Named, other: Named) -> Named | None:
+        """Two periods as the ends of one."""
+        gap = text[one.end : other.start]
+        if len(gap) > _REACH or not self._words.between.search(gap):
+            return None
+        first = _year_before(one, other)
+        if first >= other.span[1]:
+            return None
+        opened = self._words.opens.search(text[max(0, one.start - _REACH) : one.start])
+        if self._words.apart.search(gap) and not opened:
+            return None
+        start = one.start - len(opened[0]) if opened else one.start
+        return Named(start, other.end, (first, other.span[1]))
+
+    def _bounded(self, text: str, one: Named, here: Here) -> Named:
+        """With "before", "after" or "since": what lies on that side of it."""
+        before, behind = text[max(0, one.start - _REACH) : one.start], text[one.end : one.end + _REACH]
+        for name, join in self._words.joins.items():
+            if (reach := join.span(before, behind)) is not None:
+                return Named(one.start - reach[0], one.end + reach[1], self._side(name, one.span, here))
+        return one
+
+    def _side(self, name: str, span: Span, here: Here) -> Span:
+        words = self._words.calendar
+        if name == "before":
+            return midnight(here.today.replace(words.first_year, 1, 1)), span[0]
+        if name == "after":
+            return span[1], midnight(here.today.replace(words.last_year, 1, 1))
+        tomorrow = midnight(here.today) + timedelta(days=1)
+        return span[0], max(tomorrow, span[1])
+
+    def _period(self, span: Span, zone: tzinfo) -> Period | None:
+        words = self._words.calendar
+        if not words.first_year <= span[0].year <= span[1].year <= words.last_year:
+            return None
+        start, end = (side.replace(tzinfo=zone) for side in span)
+        return Period(start, end) if start.astimezone(UTC) < end.astimezone(UTC) else None
+
+
+def _is_yearless(rule: TimeRule, hit: re.Match[str]) -> bool:
+    return rule.kind in _YEARLY and not any(hit.groupdict().get(name) for name in _NAMED)
+
+
+def _year_before(one: Named, other: Named) -> datetime:
+    """Where the first of two ends begins: "May" of "May to July 2021" is that year's."""
+    if not one.yearless or other.yearless:
+        return one.span[0]
+    first = one.span[0].replace(day=min(one.span[0].day, 28) if one.span[0].month == 2 else one.span[0].day)
+    first = first.replace(year=other.span[0].year)
+    return first if first < other.span[1] else first.replace(year=first.year - 1)
+
+
+def _is_loose(rule: TimeRule, hit: re.Match[str], here: Here, *, habit: bool) -> bool:
+    """Whether it names no certain time: a weekday of every week, a feast as such."""
+    if rule.kind not in _HABITUAL or any(hit.groupdict().get(name) for name in _NAMED):
+        return False
+    return habit or (rule.kind == "feast" and rule.language == "zh" and not here.back)
+
+
+def _share(span: Span, edge: Edge) -> Span:
+    """A part of it, in whole days where it has more than one."""
+    length = span[1] - span[0]
+    unit = timedelta(days=1) if length > timedelta(days=1) else _SHORTEST
+    low, high = (round(length * share / unit) for share in edge.share)
+    return span[0] + low * unit, span[0] + max(high, low + 1) * unit
+
+
+def _without(text: str, named: Sequence[Named]) -> str:
+    """The text with a blank for each of them."""
+    return " ".join(_between(text, named))
+
+
+def _between(text: str, named: Sequence[Named]) -> Iterator[str]:
+    at = 0
+    for one in named:
+        yield text[at : one.start]
+        at = max(at, one.end)
+    yield text[at:]
