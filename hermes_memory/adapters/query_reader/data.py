@@ -73,11 +73,20 @@ class Feast:
 
 @dataclass(frozen=True, slots=True)
 class TimeRule:
-    """How one kind of expression looks; ``language`` is None where it is the same in all."""
+    """How one kind of expression looks; ``language`` is None where it is the same in all.
+
+    ``hint`` is the number of the words of which one must be in a text: looking for them is much cheaper.
+    """
 
     kind: str
     language: str | None
+    hint: int
     regex: Regex
+    leads: bool
+
+    def span(self, hit: re.Match[str]) -> tuple[int, int]:
+        """The stretch that a hit names a time with: without what only has to stand before it."""
+        return hit.end("lead") if self.leads else hit.start(), hit.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +119,18 @@ class Edge:
     """A part of a period, as shares of it, and the words right before or behind that name it."""
 
     share: tuple[float, float]
-    before: Regex | None
-    after: Regex | None
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def reach(self, before: str, behind: str) -> tuple[int, int] | None:
+        """How many characters of either side name it; None if it is not there."""
+        if self.before and before[-1:] in {" ", "-"} and before[:-1].endswith(self.before):
+            word = max((word for word in self.before if before[:-1].endswith(word)), key=len)
+            return len(word) + 1, 0
+        if self.after and behind.removeprefix("的").startswith(self.after):
+            word = max((word for word in self.after if behind.removeprefix("的").startswith(word)), key=len)
+            return 0, len(behind) - len(behind.removeprefix("的")) + len(word)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +155,7 @@ class TimeWords:
 
     calendar: Calendar
     rules: Sequence[TimeRule]
+    hints: Sequence[Sequence[str]]
     hint: Words
     habit: Words
     edges: Sequence[Edge]
@@ -147,13 +167,26 @@ class TimeWords:
 
 @dataclass(frozen=True, slots=True)
 class ErrandRule:
-    """One errand: how it begins, what gives it away, what the whole query is made of, and what speaks against it."""
+    """One errand: how it begins, what gives it away, what the whole query is made of, and what speaks against it.
+
+    ``about`` gives it away right behind a ``subject``: one search for all of them.
+    """
 
     errand: Errand
     start: Words
     anywhere: Words
     whole: Regex | None
+    subject: Regex | None
+    about: Regex | None
     veto: Words
+
+    def gives_away(self, form: Form) -> bool:
+        """Whether it stands anywhere, or right behind one of the things that it is about."""
+        if self.anywhere.found_in(form):
+            return True
+        if self.subject is None or self.about is None or not form.han:
+            return False
+        return any(self.about.match(form.text, hit.end()) for hit in self.subject.finditer(form.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +214,21 @@ class EntityWords:
 
 
 @dataclass(frozen=True, slots=True)
+class WantWords:
+    """What asks for one kind of answer; in English one of the hints must be there."""
+
+    hints: Sequence[str]
+    words: Words
+
+    def found_in(self, form: Form) -> bool:
+        """Whether a query asks for it."""
+        if self.words.zh and form.han and self.words.zh.search(form.text):
+            return True
+        hinted = form.latin and any(hint in form.text for hint in self.hints)
+        return hinted and self.words.en is not None and self.words.en.search(form.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
 class AskingWords:
     """The whole file."""
 
@@ -189,4 +237,4 @@ class AskingWords:
     past: Words
     errands: ErrandWords
     entities: EntityWords
-    wants: Mapping[Want, Words]
+    wants: Mapping[Want, WantWords]

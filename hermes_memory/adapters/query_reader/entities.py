@@ -11,6 +11,7 @@ from hermes_memory.core.words import normal
 _SENTENCE_START = re.compile(r"(?:^|[.!?。！？\n]\s?)[\s\"“'(]*$")
 _POSSESSIVE = re.compile(r"'s?$")
 _HAN = re.compile("[\u3400-\u9fff]")
+_MARKED = re.compile("[0-9@]|http")  # without one of these nothing is exact and nothing is an amount
 _START_REACH = 4  # characters before a word that show whether a sentence begins with it
 _MOST = 16
 
@@ -38,6 +39,8 @@ class EntityFinder:
             yield normal(next(group for group in hit.groups() if group is not None))
 
     def _matched(self, folded: str, timeless: str) -> Iterator[str]:
+        if not _MARKED.search(folded):
+            return
         for pattern, text in ((self._words.exact, folded), (self._words.number, timeless)):
             for hit in pattern.finditer(text):
                 yield hit[0].rstrip(".")

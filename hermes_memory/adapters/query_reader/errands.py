@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hermes_memory.adapters.query_reader.data import ErrandRule, ErrandWords, Form
@@ -29,19 +30,16 @@ class ErrandReader:
         """The errand of a text in its search form. What was said before is no errand, whatever it was about."""
         words = self._words
         bare = form.cut(words.payload)
-        own = words.user.found_in(words.polite.cut_from(bare))
+        places = self._beginnings(form)
         for rule in words.rules:
             if _is_whole(rule, form):
                 return Task(rule.errand, personal=False)  # "I love you" is about nobody
-            if self._matches(rule, form, bare):
+            if _matches(rule, form, places) and not rule.veto.found_in(bare):
+                own = words.user.found_in(words.polite.cut_from(bare))
                 if own and (about_past or rule.errand is Errand.GENERAL or rule.errand is Errand.SMALL_TALK):
                     break
                 return Task(rule.errand, own)
-        return Task(None, own or words.user.found_in(form) or words.wish.found_in(bare))
-
-    def _matches(self, rule: ErrandRule, form: Form, bare: Form) -> bool:
-        begins = any(rule.start.opens(form, at) for at in self._beginnings(form))
-        return (begins or rule.anywhere.found_in(form)) and not rule.veto.found_in(bare)
+        return Task(None, words.user.found_in(form) or words.wish.found_in(bare))
 
     def _beginnings(self, form: Form) -> list[int]:
         """Where the task may begin: at once, or behind each of the words that lead up to it."""
@@ -49,6 +47,10 @@ class ErrandReader:
         while len(places) <= _OPENERS and (hit := self._words.opens.match(form.text, places[-1])):
             places.append(hit.end())
         return places
+
+
+def _matches(rule: ErrandRule, form: Form, places: Sequence[int]) -> bool:
+    return any(rule.start.opens(form, at) for at in places) or rule.gives_away(form)
 
 
 def _is_whole(rule: ErrandRule, form: Form) -> bool:

@@ -21,6 +21,7 @@ from hermes_memory.adapters.query_reader.data import (
     Regex,
     TimeRule,
     TimeWords,
+    WantWords,
     Words,
 )
 from hermes_memory.adapters.query_reader.reader import QueryReader
@@ -62,6 +63,7 @@ class _Loader:
     def __init__(self, data: Mapping[str, Any], name: str) -> None:
         self._data = data
         self._name = name
+        self._hints: list[tuple[str, ...]] = []
         self._macros = {key: alternatives(f"{name}.names.{key}", value) for key, value in data["names"].items()}
         for macro, table in _WORD_TABLES.items():
             words = sorted(_words(data[table]), key=len, reverse=True)
@@ -75,7 +77,7 @@ class _Loader:
             "max_chars", "first_year", "last_year", "most_years", "nearest_days", "edges", "steps", "time", "joins",
             "past", "user", "names", "errands", "errand", "entities", "wants", *_WORD_TABLES.values(),
         })  # fmt: skip
-        wants = {want: self._words(f"wants.{want}", [*data["wants"][want].values()]) for want in Want}
+        wants = {want: self._want(want, data["wants"][want]) for want in Want}
         _only(f"{self._name}.wants", data["wants"], {*Want, "openers"})
         return AskingWords(
             max_chars=int(data["max_chars"]),
@@ -115,6 +117,10 @@ class _Loader:
         wishes = self._data["user"]
         return [*wishes["wish_en"], *wishes["wish_zh"]] if source == "@WISHES@" else [source]
 
+    def _want(self, want: Want, row: Mapping[str, Any]) -> WantWords:
+        _only(f"{self._name}.wants.{want}", row, {"hint", "zh", "en"})
+        return WantWords(tuple(row["hint"]), self._words(f"wants.{want}", [row["zh"], row["en"]]))
+
     # ------------------------------------------------------------------------------------------------- times
 
     def _time(self) -> TimeWords:
@@ -122,6 +128,7 @@ class _Loader:
         return TimeWords(
             calendar=self._calendar(),
             rules=[self._time_rule(number, row) for number, row in enumerate(time["rule"])],
+            hints=self._hints,
             hint=Words(self._regex("time.hint_zh", time["hint_zh"]), self._regex("time.hint_en", time["hint_en"])),
             habit=self._words("time.habit", time["habit"]),
             edges=[self._edge(name, row) for name, row in self._data["edges"].items()],
@@ -133,10 +140,20 @@ class _Loader:
 
     def _time_rule(self, number: int, row: Mapping[str, Any]) -> TimeRule:
         where = f"time.rule[{number}]"
-        _only(f"{self._name}.{where}", row, {"kind", "language", "regex"})
+        _only(f"{self._name}.{where}", row, {"kind", "language", "hint", "regex"})
         if row["kind"] not in RESOLVE:
             raise InvalidConfig(f"{self._name}.{where}.kind", f"must be one of {', '.join(RESOLVE)}")
-        return TimeRule(row["kind"], row.get("language"), self._regex(where, row["regex"]))
+        hints = tuple(word for hint in row["hint"] for word in self._hinted(hint))
+        if hints not in self._hints:
+            self._hints.append(hints)
+        regex = self._regex(where, row["regex"])
+        return TimeRule(
+            row["kind"], row.get("language"), self._hints.index(hints), regex, "lead" in regex.groupindex
+        )
+
+    def _hinted(self, hint: str) -> Iterable[str]:
+        macro = _MACRO.fullmatch(hint)
+        return sorted(_words(self._data[_WORD_TABLES[macro[1]]])) if macro else [hint]
 
     def _calendar(self) -> Calendar:
         data, time = self._data, self._data["time"]
@@ -163,14 +180,9 @@ class _Loader:
         )
 
     def _edge(self, name: str, row: Mapping[str, Any]) -> Edge:
-        before = "|".join(map(re.escape, row.get("before", ())))
-        after = "|".join(map(re.escape, row["after"]))
+        _only(f"{self._name}.edges.{name}", row, {"share", "before", "after"})
         low, high = row["share"]
-        return Edge(
-            (float(low), float(high)),
-            self._regex(f"edges.{name}", rf"\b(?:{before})[ -](?:the )?$") if before else None,
-            self._regex(f"edges.{name}", rf"^的?(?:{after})"),
-        )
+        return Edge((float(low), float(high)), tuple(row.get("before", ())), tuple(row["after"]))
 
     def _join(self, name: str, row: Mapping[str, Any]) -> Join:
         where = f"joins.{name}"
@@ -191,7 +203,7 @@ class _Loader:
 
     def _errand(self, errand: Errand) -> ErrandRule:
         row, where = self._data["errand"][errand], f"errand.{errand}"
-        _only(f"{self._name}.{where}", row, {"start", "anywhere", "whole", "veto"})
+        _only(f"{self._name}.{where}", row, {"start", "anywhere", "whole", "subject", "about", "veto"})
         whole = "|".join(sorted(row.get("whole", ()), key=len, reverse=True))
         return ErrandRule(
             errand,
@@ -199,6 +211,8 @@ class _Loader:
             self._words(f"{where}.anywhere", row["anywhere"]),
             # atomic: each piece is taken once, however the rest goes on
             self._regex(f"{where}.whole", rf"(?>{_BLANKS}(?:{whole})(?![a-z']){_BLANKS})+$") if whole else None,
+            self._regex(f"{where}.subject", row["subject"]) if "subject" in row else None,
+            self._regex(f"{where}.about", row["about"]) if "about" in row else None,
             self._words(f"{where}.veto", row["veto"]),
         )
 

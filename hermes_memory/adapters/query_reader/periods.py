@@ -62,26 +62,30 @@ class PeriodFinder:
         taken: list[tuple[int, int]] = []
         found: list[Named] = []
         habit = self._words.habit.found_in(form)
-        for rule in self._words.rules:
-            if (rule.language == "zh" and not form.han) or (rule.language == "en" and not form.latin):
-                continue
+        for rule in self._applicable(form):
             for hit in rule.regex.finditer(form.text):
-                if any(hit.start() < end and start < hit.end() for start, end in taken):
+                start, end = rule.span(hit)
+                if any(start < other_end and other < end for other, other_end in taken):
                     continue
-                taken.append(hit.span())
+                taken.append((start, end))
                 if not _is_loose(rule, hit, here, habit=habit) and (span := resolve(rule.kind, hit, here)):
-                    found.append(Named(hit.start(), hit.end(), span, _is_yearless(rule, hit)))
+                    found.append(Named(start, end, span, _is_yearless(rule, hit)))
         return sorted(found, key=lambda one: one.start)
+
+    def _applicable(self, form: Form) -> Iterator[TimeRule]:
+        """The rules of the text's scripts of whose hints one is in it."""
+        hinted = [any(map(form.text.__contains__, words)) for words in self._words.hints]
+        for rule in self._words.rules:
+            if hinted[rule.hint] and (rule.language is None or (form.han if rule.language == "zh" else form.latin)):
+                yield rule
 
     def _edged(self, text: str, one: Named) -> Named:
         """With "early", "底" and the like: the part of it that is meant."""
         before, behind = text[max(0, one.start - _REACH) : one.start], text[one.end : one.end + _REACH]
         for edge in self._words.edges:
-            if edge.before and (hit := edge.before.search(before)):
-                start = one.start - len(before) + hit.start()
-                return replace(one, start=start, span=_share(one.span, edge))
-            if edge.after and (hit := edge.after.search(behind)):
-                return replace(one, end=one.end + hit.end(), span=_share(one.span, edge))
+            if (reach := edge.reach(before, behind)) is not None:
+                span = _share(one.span, edge)
+                return replace(one, start=one.start - reach[0], end=one.end + reach[1], span=span)
         return one
 
     def _joined(self, text: str, named: Sequence[Named], here: Here) -> list[Named]:
