@@ -14,18 +14,19 @@ from hermes_memory.core.asking import Period
 _REACH = 24  # characters around an expression in which words belong to it
 _HABITUAL = frozenset({"weekday", "unit", "season", "feast", "month"})  # "what do I usually do on Monday"
 _NAMED = ("step", "which", "week", "year")  # groups that say which one is meant
-_YEARLY = frozenset({"date", "month", "season", "feast"})
+_CYCLES = {"date": "year", "month": "year", "season": "year", "feast": "year", "weekday": "week"}
+_WEEK = timedelta(days=7)
 _SHORTEST = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """``text[start:end]`` names a span of time."""
+    """``text[start:end]`` names a span of time; ``comes_again`` where it does not say of which year or week."""
 
     start: int
     end: int
     span: Span
-    yearless: bool = False
+    comes_again: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class PeriodFinder:
                     continue
                 taken.append((start, end))
                 if not _is_loose(rule, hit, here, habit=habit) and (span := resolve(rule.kind, hit, here)):
-                    found.append(Named(start, end, span, _is_yearless(rule, hit)))
+                    found.append(Named(start, end, span, _comes_again(rule, hit)))
         return sorted(found, key=lambda one: one.start)
 
     def _applicable(self, form: Form) -> Iterator[TimeRule]:
@@ -93,25 +94,25 @@ class PeriodFinder:
         at = 0
         while at < len(named):
             one = named[at]
-            if at + 1 < len(named) and (whole := self._from_to(text, one, named[at + 1])):
+            if at + 1 < len(named) and (whole := self._from_to(text, one, named[at + 1], here)):
                 one, at = whole, at + 1
             joined.append(self._bounded(text, one, here))
             at += 1
         return joined
 
-    def _from_to(self, text: str, one: Named, other: Named) -> Named | None:
+    def _from_to(self, text: str, one: Named, other: Named, here: Here) -> Named | None:
         """Two periods as the ends of one."""
         gap = text[one.end : other.start]
         if len(gap) > _REACH or not self._words.between.search(gap):
             return None
-        first = _year_before(one, other)
-        if first >= other.span[1]:
+        first, last = _in_order(one, other, here)
+        if first >= last:
             return None
         opened = self._words.opens.search(text[max(0, one.start - _REACH) : one.start])
         if self._words.apart.search(gap) and not opened:
             return None
         start = one.start - len(opened[0]) if opened else one.start
-        return Named(start, other.end, (first, other.span[1]))
+        return Named(start, other.end, (first, last))
 
     def _bounded(self, text: str, one: Named, here: Here) -> Named:
         """With "before", "after" or "since": what lies on that side of it."""
@@ -138,17 +139,23 @@ class PeriodFinder:
         return Period(start, end) if start.astimezone(UTC) < end.astimezone(UTC) else None
 
 
-def _is_yearless(rule: TimeRule, hit: re.Match[str]) -> bool:
-    return rule.kind in _YEARLY and not any(hit.groupdict().get(name) for name in _NAMED)
+def _comes_again(rule: TimeRule, hit: re.Match[str]) -> str:
+    return "" if any(hit.groupdict().get(name) for name in _NAMED) else _CYCLES.get(rule.kind, "")
 
 
-def _year_before(one: Named, other: Named) -> datetime:
-    """Where the first of two ends begins: "May" of "May to July 2021" is that year's."""
-    if not one.yearless or other.yearless:
-        return one.span[0]
-    first = one.span[0].replace(day=min(one.span[0].day, 28) if one.span[0].month == 2 else one.span[0].day)
-    first = first.replace(year=other.span[0].year)
-    return first if first < other.span[1] else first.replace(year=first.year - 1)
+def _in_order(one: Named, other: Named, here: Here) -> Span:
+    """The outer ends of two: "May" of "May to July 2021" is that year's, "Monday to Friday" is of one week."""
+    first, last = one.span[0], other.span[1]
+    if one.comes_again == "year" and not other.comes_again:
+        first = _in_year(first, other.span[0].year)
+        return (first if first < last else _in_year(first, first.year - 1)), last
+    if one.comes_again == other.comes_again == "week" and first >= last:
+        return (first - _WEEK, last) if here.back else (first, last + _WEEK)
+    return first, last
+
+
+def _in_year(at: datetime, year: int) -> datetime:
+    return at.replace(year=year, day=min(at.day, 28) if at.month == 2 else at.day)
 
 
 def _is_loose(rule: TimeRule, hit: re.Match[str], here: Here, *, habit: bool) -> bool:

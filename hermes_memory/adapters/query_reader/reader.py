@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from hermes_memory.adapters.query_reader.data import AskingWords, Form
 from hermes_memory.adapters.query_reader.entities import EntityFinder
@@ -13,6 +13,8 @@ from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.when import zone
 from hermes_memory.core.asking import Asked, Period
 from hermes_memory.core.words import normal
+
+_DAY = timedelta(days=1)
 
 
 class QueryReader:
@@ -44,7 +46,7 @@ class QueryReader:
             errand=task.errand,
             personal=task.personal,
             entities=self._entities.find(cased, form.text, found.rest.text),
-            wants=tuple(want for want, words in self._words.wants.items() if words.found_in(form)),
+            wants=tuple(want for want, words in self._words.wants.items() if words.found_in(found.rest)),
         )
 
     def _times(self, form: Form, said: datetime, where: tzinfo) -> tuple[Found, bool]:
@@ -63,4 +65,5 @@ def _plain(text: str) -> str:
 
 
 def _is_past(period: Period, said: datetime) -> bool:
-    return period.start < said and period.end <= said
+    """Whether it lies behind, or reaches from there to the present day and no further."""
+    return period.end <= said or (period.start <= said - _DAY and period.end <= said + _DAY)
