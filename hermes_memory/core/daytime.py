@@ -111,7 +111,7 @@ class Daytimes:
             for one in self._times
             if one.holds(local.time().replace(tzinfo=None), local.isoweekday(), month)
         )
-        return {one.kind: frozenset[str]() for one in self._times} | holding
+        return {**{one.kind: frozenset[str]() for one in self._times}, **holding}
 
     def moment(self, local: datetime | None, *, scene: str | None = None, query: str = "") -> Moment:
         """What is so for a query: by the clock where the user is (None: not known), unless the query says otherwise."""
