@@ -147,8 +147,8 @@ def _entry(row: Line) -> Entry:
     limits = {kind: frozenset(getattr(row.when, kind)) for kind in TIMES if getattr(row.when, kind)}
     return Entry(
         id=row.id,
-        content=dict(row.content),
-        cues=dict(row.cues),
+        content={str(language): text for language, text in row.content.items()},
+        cues={str(language): cues for language, cues in row.cues.items()},
         topics=row.topics,
         dimensions=row.dimensions,
         limits=limits,

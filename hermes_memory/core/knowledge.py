@@ -17,10 +17,9 @@ from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.daytime import Limits, Moment
 from hermes_memory.core.ranking import Query
 from hermes_memory.core.rules import Rules
+from hermes_memory.core.text import language
 from hermes_memory.core.values import Tokens, tokens
 from hermes_memory.core.vectors import VectorTable
-
-LANGUAGES = ("zh", "en")
 
 Words = Callable[[str], tuple[str, ...]]
 Matrix = NDArray[np.float32]
@@ -53,9 +52,9 @@ class Entry:
         timely = all(names & moment.times.get(kind, frozenset()) for kind, names in self.limits.items())
         return timely and (not self.scenes or moment.scene in self.scenes)
 
-    def text(self, language: str) -> str:
-        """The content in ``language``, or in the one it has."""
-        return self.content.get(language) or next(iter(self.content.values()))
+    def text(self, in_language: str) -> str:
+        """The content in a language, or else in the first it has."""
+        return self.content.get(in_language) or next(iter(self.content.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +76,16 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An entry that answers a query; ``score`` is its relevance, more when it is meant for just this moment."""
+    """An entry that answers a query; ``score`` is its relevance, more when it is meant for just this moment.
+
+    ``language`` is the query's.
+    """
 
     entry: Entry
     pack: Pack
     relevance: float
     score: float
+    language: str
 
 
 class KnowledgeShelf:
@@ -129,12 +132,13 @@ class KnowledgeShelf:
 
         ``called`` are the dimensions that the query calls for.
         """
+        asked_in = language(query.text)
         found = []
         for number, relevance in self._relevance(query, called, calibration, rules).items():
             entry, pack = self._entries[number]
             if entry.meant_for(moment):
                 weight = rules.recall.fit_holds if entry.limited else 1.0
-                found.append(Known(entry, pack, relevance, relevance * weight))
+                found.append(Known(entry, pack, relevance, relevance * weight, asked_in))
         return sorted(found, key=lambda one: (-one.score, one.pack.name, one.entry.id))
 
     def _relevance(

@@ -43,6 +43,7 @@ from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.library import Library
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.watching import Watches
 
@@ -63,6 +64,7 @@ class Surroundings:
     policy: Policy
     clock: Clock
     metrics: Metrics
+    library: Library
     dimension: int
     epoch: int
     max_waiting: int
@@ -257,7 +259,9 @@ class ActiveUser:
             if owner not in {None, self.key.user_id}:
                 raise SessionOwned
         now = self.around.clock.now()
-        recalled = recall(self.state, query, self.around.policy, now)
+        recalled = recall(
+            self.state, query, self.around.policy, now, self.around.library.of(self.key.namespace)
+        )
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
