@@ -89,7 +89,7 @@ def _ask(shelf: KnowledgeShelf, policy: Policy, text: str, wants: frozenset[str]
         text=text, vector=vector, words=policy.words(text), session_id=None, scene=None, as_of=AT, top_k=6
     )
     started = time.perf_counter()
-    known = beside_memories(shelf, query, "UTC", policy, 0)
+    known = beside_memories(shelf, query, UTC, policy, 0)
     spent_s = time.perf_counter() - started
     return Asked(text, wants, tuple(one.entry.id for one in known), spent_s * 1000)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hermes_memory.app.desk import Policy
 from hermes_memory.core.daytime import Moment
@@ -26,29 +25,20 @@ async def load(
     return before
 
 
-def local_time(at: datetime, timezone: str | None) -> datetime | None:
-    """``at`` where the user is; None when no time zone is given, or one that nobody knows."""
-    if timezone is None:
-        return None
-    try:
-        return at.astimezone(ZoneInfo(timezone))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-
-
-def moment_of(query: Query, timezone: str | None, policy: Policy) -> Moment:
-    """What is so where and when the query is asked."""
-    return policy.daytimes.moment(local_time(query.as_of, timezone), scene=query.scene, query=query.text)
+def moment_of(query: Query, zone: tzinfo | None, policy: Policy) -> Moment:
+    """What is so where and when the query is asked; ``zone`` is where the user is, None if nobody says."""
+    local = query.as_of.astimezone(zone) if zone is not None else None
+    return policy.daytimes.moment(local, scene=query.scene, query=query.text)
 
 
 def beside_memories(
-    shelf: KnowledgeShelf | None, query: Query, timezone: str | None, policy: Policy, memories: int
+    shelf: KnowledgeShelf | None, query: Query, zone: tzinfo | None, policy: Policy, memories: int
 ) -> list[Known]:
     """The entries that a recall shows beside ``memories`` hits; none without packs."""
     if shelf is None or memories >= policy.rules.knowledge.most:
         return []
     called = policy.dimensions.called_by(query.text)
-    found = shelf.find(query, moment_of(query, timezone, policy), called, policy.calibration, policy.rules)
+    found = shelf.find(query, moment_of(query, zone, policy), called, policy.calibration, policy.rules)
     return beside(found, memories, policy.rules)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from hermes_memory.app.commands import Recall
@@ -39,11 +39,16 @@ class Recalled:
 
 
 def recall(
-    state: UserState, wanted: Recall, policy: Policy, now: datetime, shelf: KnowledgeShelf | None = None
+    state: UserState,
+    wanted: Recall,
+    policy: Policy,
+    now: datetime,
+    shelf: KnowledgeShelf | None = None,
+    zone: tzinfo | None = None,
 ) -> Recalled:
     """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4. Raises InvalidInput for too small a one.
 
-    ``shelf`` holds the knowledge packs of the user's namespace.
+    ``shelf`` holds the knowledge packs of the user's namespace, ``zone`` is where the user is.
     """
     started = time.perf_counter()
     budget_chars = _budget(wanted, policy)
@@ -63,7 +68,7 @@ def recall(
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
-    known = beside_memories(shelf, query, wanted.timezone, policy, len(hits))
+    known = beside_memories(shelf, query, zone, policy, len(hits))
     material = _material(state, query, hits, always, _told_here(state, wanted, policy, now), known)
     block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
     ask = _question(state, wanted, now) if "ask" in wanted.include else None

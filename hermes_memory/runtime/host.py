@@ -22,6 +22,7 @@ from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
 from hermes_memory.runtime.library import Library
+from hermes_memory.runtime.zones import Zones
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class UserHost:
             metrics,
             owns,
         )
-        self._library = Library(ledger, policy, embedder.dimension)
+        self._library, self._zones = Library(ledger, policy, embedder.dimension), Zones()
         self._awake: dict[UserKey, _Awake] = {}
         self._waking: dict[UserKey, asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
@@ -205,6 +206,7 @@ class UserHost:
             clock=self._clock,
             metrics=self._metrics,
             library=self._library,
+            zones=self._zones,
             dimension=self._embedder.dimension,
             epoch=self._epoch,
             max_waiting=self._rules.max_waiting,
