@@ -20,6 +20,7 @@ from hermes_memory.core.rules import Rules
 from hermes_memory.core.text import language
 from hermes_memory.core.values import Tokens, tokens
 from hermes_memory.core.vectors import VectorTable
+from hermes_memory.errors import InvalidInput
 
 Words = Callable[[str], tuple[str, ...]]
 Matrix = NDArray[np.float32]
@@ -95,6 +96,9 @@ class KnowledgeShelf:
         packs: Each with the vectors of its passages, shape (len(pack.passages), dimension).
         words: The segmenter.
         dimension: Length of the vectors.
+
+    Raises:
+        InvalidInput: a pack has another number of vectors than of passages, or vectors of another length.
     """
 
     def __init__(self, packs: Iterable[tuple[Pack, Matrix]], words: Words, dimension: int) -> None:
@@ -104,6 +108,8 @@ class KnowledgeShelf:
         self._cues = _Cues()
         self._called: dict[str, set[int]] = {}
         for pack, vectors in packs:
+            if len(vectors) != len(pack.passages):
+                raise InvalidInput("vectors", "are not those of the pack's passages")
             rows = iter(vectors)
             for entry in pack.entries:
                 self._put(entry, pack, words, rows)

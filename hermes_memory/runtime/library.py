@@ -7,6 +7,7 @@ import logging
 
 from hermes_memory.app.desk import Policy
 from hermes_memory.core.knowledge import KnowledgeShelf
+from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.ledger import Ledger
 
 log = logging.getLogger(__name__)
@@ -15,7 +16,7 @@ log = logging.getLogger(__name__)
 class Library:
     """Shelves by namespace, kept in step with the ledger by ``refresh``.
 
-    Both methods that read raise LedgerUnavailable and may be called again. Packs that nobody can decode are logged
+    Both methods that read raise LedgerUnavailable and may be called again. Packs that nobody can read are logged
     and left out: general knowledge is an extra and keeps no user asleep.
     """
 
@@ -50,10 +51,10 @@ class Library:
     async def _read(self, namespace: str) -> KnowledgeShelf | None:
         try:
             packs = [(stored.pack, stored.vectors) for stored in await self._ledger.packs(namespace)]
-        except ValueError:  # pydantic's among them
+            if not packs:
+                return None
+            # Cutting thousands of entries into words takes a while: the loop goes on meanwhile.
+            return await asyncio.to_thread(KnowledgeShelf, packs, self._policy.words, self._dimension)
+        except (ValueError, InvalidInput):  # pydantic's among them; or vectors of another model
             log.exception("the knowledge packs of a namespace cannot be read")
             return None
-        if not packs:
-            return None
-        # Cutting thousands of entries into words takes a while: the loop goes on meanwhile.
-        return await asyncio.to_thread(KnowledgeShelf, packs, self._policy.words, self._dimension)

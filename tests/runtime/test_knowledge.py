@@ -130,13 +130,16 @@ async def test_it_is_the_users_time_of_day_that_counts(world: World) -> None:
     assert await known(host, timezone="Mars/Olympus", as_of=evening) == []
 
 
+@pytest.mark.parametrize(
+    "damage", ["UPDATE packs SET body = '{}'", "UPDATE packs SET vectors = zeroblob(16)"]
+)
 async def test_packs_that_nobody_can_read_keep_no_user_asleep(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: World, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     await shelve(world, a_pack())
     host = await world.start()
     store = world.ledgers["a"].store
-    await store._write(lambda conn: conn.execute("UPDATE packs SET body = '{}'").rowcount)
+    await store._write(lambda conn: conn.execute(damage).rowcount)
     assert await known(host) == []
     assert "cannot be read" in caplog.text
 

@@ -12,6 +12,7 @@ import pytest
 from hermes_memory.core.daytime import Moment
 from hermes_memory.core.knowledge import Entry, KnowledgeShelf, Known, Pack, beside
 from hermes_memory.core.ranking import Query
+from hermes_memory.errors import InvalidInput
 from hermes_memory.testing.builders import EMBEDDER, NOW, a_pack, an_entry
 from tests.small_world import CALIBRATION, default_rules, rules, vector, vectors, words
 from tests.unit.test_daytime import DAYTIMES
@@ -154,3 +155,11 @@ def test_the_passages_of_a_pack_are_those_of_its_vectors() -> None:
     pack = a_pack(entries=(an_entry(), entry("x", "more")))
     assert pack.passages == ["沙嗲酱里通常有花生", "Satay sauce usually contains peanuts", "more"]
     assert Pack(name="x", version="1", languages=("en",), licence="CC0-1.0").passages == []
+
+
+def test_vectors_that_are_not_the_packs_are_refused() -> None:
+    pack = a_pack()
+    with pytest.raises(InvalidInput):
+        KnowledgeShelf([(pack, vectors(["one only"]))], words, EMBEDDER.dimension)
+    with pytest.raises(InvalidInput):
+        KnowledgeShelf([(pack, vectors(pack.passages))], words, EMBEDDER.dimension + 1)
