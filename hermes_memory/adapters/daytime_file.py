@@ -39,6 +39,7 @@ class _When(_Strict):
 class _Document(_Strict):
     time: tuple[_When, ...]
     ignored: tuple[_Word, ...] = ()
+    between: tuple[_Word, ...] = ()
     southern: tuple[_Word, ...] = ()
 
 
@@ -58,7 +59,8 @@ def load_daytimes(source: Path | Traversable) -> Daytimes:
     names = [row.name for row in document.time]
     if len(names) != len(set(names)):
         raise InvalidConfig(source.name, "names a time twice")
-    return Daytimes((_when(row) for row in document.time), document.ignored, document.southern)
+    times = (_when(row) for row in document.time)
+    return Daytimes(times, document.ignored, document.between, document.southern)
 
 
 def _when(row: _When) -> When:

@@ -72,14 +72,21 @@ class Daytimes:
     Args:
         times: Names are unique.
         ignored: Words that hold the words of a time and name none ("afternoon tea").
+        between: Words that may stand between times in an object that is nothing but a time ("summer and autumn").
         southern: Beginnings of the names of time zones where the months are those of the other half of the year.
     """
 
     def __init__(
-        self, times: Iterable[When] = (), ignored: Iterable[str] = (), southern: Iterable[str] = ()
+        self,
+        times: Iterable[When] = (),
+        ignored: Iterable[str] = (),
+        between: Iterable[str] = (),
+        southern: Iterable[str] = (),
     ) -> None:
         self._times = tuple(times)
-        self._ignored = re.compile("|".join(re.escape(_fold(word)) for word in ignored) or r"(?!)")
+        self._ignored = _any_of(ignored)
+        named = (word for one in self._times for word in (*one.words, *one.asked))
+        self._only = re.compile(f"(?>{_any_of([*named, *between]).pattern}|[\\s\\W])++")  # never goes back
         self._southern = tuple(southern)
         self._said = Terms("|".join(one.words) for one in self._times)
         self._asked = Terms("|".join((*one.words, *one.asked)) for one in self._times)
@@ -94,12 +101,12 @@ class Daytimes:
         wanted = set(names)
         return _by_kind(one for one in self._times if one.name in wanted)
 
-    def limits(self, content: str) -> Limits:
-        """The times to which a statement limits itself."""
-        return self._limits(content)
+    def limits(self, content: str, what: str = "") -> Limits:
+        """The times to which a statement about ``what`` limits itself; none if it is about a time ("I like winter")."""
+        return self._limits(content, what)
 
-    def _limits_now(self, content: str) -> Limits:
-        return self._named(self._said, content)
+    def _limits_now(self, content: str, what: str) -> Limits:
+        return {} if self._only.fullmatch(_fold(what)) else self._named(self._said, content)
 
     def at(self, local: datetime) -> Limits:
         """The times that hold at a local time; an empty set where none of a kind does."""
@@ -143,7 +150,7 @@ def verdict(memory: Memory, moment: Moment, daytimes: Daytimes) -> Verdict:
     when it was. What protects the user never steps back.
     """
     timed = memory.category is Category.PREFERENCE
-    limits = daytimes.limits(memory.content) if timed else {}
+    limits = daytimes.limits(memory.content, memory.object) if timed else {}
     found = judge(limits, moment, frozenset({memory.scene}) if memory.scene is not None else frozenset())
     protects = memory.safety or memory.layer is Layer.RESTRICTION
     return Verdict.SILENT if protects and found is Verdict.FAILS else found
@@ -168,6 +175,12 @@ def _by_kind(times: Iterable[When]) -> Limits:
 
 def _between(clock: time, begin: time, end: time) -> bool:
     return begin <= clock < end if begin < end else clock >= begin or clock < end
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Any of the words, the longest that stands there; none of no words."""
+    folded = sorted(map(_fold, words), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, folded)) or r"(?!)")
 
 
 def _fold(text: str) -> str:

@@ -85,6 +85,29 @@ def test_spec_7_1_so_does_one_for_the_weekend_or_a_season(content: str, holds: s
     assert fits(liking(content), datetime.fromisoformat(fails).replace(tzinfo=SHANGHAI)) == RECALL.fit_fails
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("我最喜欢冬天了", "冬天"),
+        ("我很讨厌夏天的傍晚", "夏天的傍晚"),
+        ("I like winter in the evening", "winter"),
+        ("周末我最爱", "周末"),
+    ],
+)
+def test_a_time_that_is_itself_liked_limits_nothing(content: str, what: str) -> None:
+    assert fits(liking(content, object=what), MORNING) == fits(liking(content, object=what), EVENING) == 1.0
+
+
+@pytest.mark.timeout(5)
+def test_a_long_object_takes_no_time() -> None:
+    assert fits(liking("我喜欢喝茶", object="in the morning " * 17 + "x"), MORNING) == 1.0
+
+
+def test_what_is_liked_at_a_time_is_limited_though_the_object_names_it() -> None:
+    learning = liking("我习惯晚上学习", object="晚上学习")
+    assert (fits(learning, EVENING), fits(learning, MORNING)) == (RECALL.fit_holds, RECALL.fit_fails)
+
+
 def test_spec_7_1_the_seasons_of_the_south_are_those_of_its_zones() -> None:
     soup = liking("I like soup in winter")
     assert fits(soup, datetime(2026, 7, 1, 10, tzinfo=SYDNEY)) == RECALL.fit_holds
