@@ -1,4 +1,4 @@
-"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|knowledge|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import conflict_suite, extraction_quality, extraction_zh, gate_cost, recall_latency, warm_memory
+from bench import (
+    conflict_suite,
+    extraction_quality,
+    extraction_zh,
+    gate_cost,
+    knowledge_recall,
+    recall_latency,
+    warm_memory,
+)
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -39,6 +47,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
+    "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
 }
 

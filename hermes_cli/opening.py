@@ -38,6 +38,7 @@ class Store(Protocol):
         top_k: int | None = ...,
         budget_chars: int | None = ...,
         as_of: datetime | None = ...,
+        timezone: str | None = ...,
     ) -> dict[str, Any]:
         """What matters for a query."""
         ...

@@ -93,6 +93,7 @@ def recall(
             top_k=top_k,
             budget_chars=budget_chars,
             as_of=at,
+            timezone=timezone,
         )
     if json:
         show_json(answer)

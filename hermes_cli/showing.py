@@ -97,6 +97,24 @@ def changes_table(changes: Sequence[Record], records: Mapping[str, Record]) -> T
     return shown
 
 
+def packs_table(packs: Sequence[Record]) -> Table:
+    """The knowledge packs that are loaded."""
+    shown = table("namespace", "pack", "version", "entries", "languages", "licence", "loaded")
+    for pack in packs:
+        loaded = datetime.fromisoformat(pack["loaded_at"]).strftime("%Y-%m-%d %H:%M")
+        languages = ", ".join(pack["languages"])
+        shown.add_row(
+            pack["namespace"],
+            pack["name"],
+            pack["version"],
+            str(pack["entries"]),
+            languages,
+            pack["licence"],
+            loaded,
+        )
+    return shown
+
+
 def block(answer: Record, *, title: str = "for the prompt") -> Panel:
     """The recall block as the model would get it."""
     context = answer["context"] or "(nothing is remembered that matters here)"

@@ -20,6 +20,7 @@ from hermes_memory.core.rules import (
     CapacityRules,
     ConflictRules,
     EntryRules,
+    KnowledgeRules,
     LifeRules,
     LockRules,
     RecallRules,
@@ -117,6 +118,7 @@ class Settings:
     recall: RecallRules
     briefing: BriefingRules
     window: WindowRules
+    knowledge: KnowledgeRules
     ledger: LedgerSettings
     embedder: EmbedderSettings
     actors: ActorSettings
@@ -130,6 +132,7 @@ class Settings:
         return Rules(
             entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
             recall=self.recall, briefing=self.briefing, window=self.window,
+            knowledge=self.knowledge,
         )  # fmt: skip
 
 

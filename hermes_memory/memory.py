@@ -142,8 +142,12 @@ class Memory:
         top_k: int | None = None,
         budget_chars: int | None = None,
         as_of: datetime | None = None,
+        timezone: str | None = None,
     ) -> dict[str, Any]:
-        """What matters for ``query``: the answer of ``POST …/recall`` (``context``, ``memories`` …)."""
+        """What matters for ``query``: the answer of ``POST …/recall`` (``context``, ``memories`` …).
+
+        ``timezone`` is where the user is now: what is meant for a part of the day goes by it.
+        """
         if not query.strip():
             raise InvalidInput("query", "is blank")
         wanted = self._loop.run(self._embedder.queries([query]))
@@ -151,7 +155,7 @@ class Memory:
             user,
             Recall(
                 query=query, vector=wanted[0], words=self._policy.words(query), session_id=session, scene=scene,
-                top_k=top_k, budget_chars=budget_chars, as_of=as_of,
+                top_k=top_k, budget_chars=budget_chars, as_of=as_of, timezone=timezone,
             ),
         )  # fmt: skip
 

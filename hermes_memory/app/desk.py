@@ -13,6 +13,7 @@ from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
+from hermes_memory.core.daytime import Daytimes
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.life import keep_caps
@@ -53,6 +54,7 @@ class Policy:
     anchors: Anchors
     mask: Callable[[str], str]
     answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
+    daytimes: Daytimes = field(default_factory=Daytimes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

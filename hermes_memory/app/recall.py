@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from hermes_memory.app.commands import Recall
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.ingest import idle_before
+from hermes_memory.app.knowledge import beside_memories, known_record
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
 from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.episodes import SAID
+from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, Shelf, current_side, in_reach, rank
@@ -36,8 +38,18 @@ class Recalled:
     returned: tuple[str, ...] = ()
 
 
-def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> Recalled:
-    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4. Raises InvalidInput for too small a one."""
+def recall(
+    state: UserState,
+    wanted: Recall,
+    policy: Policy,
+    now: datetime,
+    shelf: KnowledgeShelf | None = None,
+    zone: tzinfo | None = None,
+) -> Recalled:
+    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4. Raises InvalidInput for too small a one.
+
+    ``shelf`` holds the knowledge packs of the user's namespace, ``zone`` is where the user is.
+    """
     started = time.perf_counter()
     budget_chars = _budget(wanted, policy)
     query = Query(
@@ -56,7 +68,8 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
-    material = _material(state, query, hits, always, _told_here(state, wanted, policy, now))
+    known = beside_memories(shelf, query, zone, policy, len(hits))
+    material = _material(state, query, hits, always, _told_here(state, wanted, policy, now), known)
     block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
     ask = _question(state, wanted, now) if "ask" in wanted.include else None
     memories = _listed(hits, always) if "memories" in wanted.include else []
@@ -72,6 +85,8 @@ def recall(state: UserState, wanted: Recall, policy: Policy, now: datetime) -> R
         "over_budget": block.over_budget,
         "timings_ms": {"rank": _ms(ranked_at - started), "assemble": _ms(done - ranked_at)},
     }
+    if known:
+        answer["knowledge"] = [known_record(one, block.language) for one in known]
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
     return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
 
@@ -122,7 +137,12 @@ def _budget(wanted: Recall, policy: Policy) -> int:
 
 
 def _material(
-    state: UserState, query: Query, hits: list[Ranked], always: list[Memory], told: list[tuple[int, Piece]]
+    state: UserState,
+    query: Query,
+    hits: list[Ranked],
+    always: list[Memory],
+    told: list[tuple[int, Piece]],
+    known: list[Known],
 ) -> Material:
     """Sort what was found into the sections of the block; other frozen memories follow the always-on ones."""
     taken = {memory.id for memory in always}
@@ -136,6 +156,7 @@ def _material(
         recent=[m for m in here if m.id not in passing],
         transient=[m for m in here if m.id in passing],
         conversation=told,
+        knowledge=known,
         disputed=frozenset(_disputed(state.rivals.values())),
     )
 

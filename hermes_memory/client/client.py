@@ -96,13 +96,14 @@ class HermesClient(Panel):
         top_k: int | None = None,
         budget_chars: int | None = None,
         as_of: datetime | None = None,
+        timezone: str | None = None,
     ) -> dict[str, Any]:
         """What matters for ``query``: the block for the prompt (``context``), the ``memories`` behind it, and more."""
         if not query.strip():
             raise InvalidInput("query", "is blank")
         body = {
             "query": query, "session_id": session, "scene": scene, "top_k": top_k, "budget_chars": budget_chars,
-            "as_of": _moment(as_of, "as_of"),
+            "as_of": _moment(as_of, "as_of"), "timezone": timezone,
         }  # fmt: skip
         return self._call("POST", user_path(user, "recall"), body=body)
 

@@ -182,6 +182,8 @@ class RecallRules:
     negative_factor: float
     lexical_weight: float
     slot_relevance: float
+    fit_holds: float
+    fit_fails: float
 
     def __post_init__(self) -> None:
         missing = set(Lock) - set(self.lock_weights)
@@ -192,6 +194,27 @@ class RecallRules:
         _within("recall", 1, 50, top_k=self.top_k)
         factors = {f"lock_weights.{lock}": weight for lock, weight in self.lock_weights.items()}
         _within("recall", 0, 10, negative_factor=self.negative_factor, **factors)
+        _within("recall", 1, 10, fit_holds=self.fit_holds)
+        _within("recall", 0, 1, fit_fails=self.fit_fails)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeRules:
+    """SPEC §7.1.4: how much of a namespace's knowledge packs a recall may show, and how large a pack may be."""
+
+    threshold: float
+    most: int
+    lexical_weight: float
+    dimension_weight: float
+    cue_relevance: float
+    pack_entries: int
+    pack_bytes: int
+
+    def __post_init__(self) -> None:
+        shares = ("threshold", "lexical_weight", "dimension_weight", "cue_relevance")
+        _within("knowledge", 0, 1, **{name: getattr(self, name) for name in shares})
+        _within("knowledge", 0, 50, most=self.most)
+        _within("knowledge", 1, MANY, pack_entries=self.pack_entries, pack_bytes=self.pack_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,3 +274,4 @@ class Rules:
     recall: RecallRules
     briefing: BriefingRules
     window: WindowRules
+    knowledge: KnowledgeRules

@@ -14,9 +14,10 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from hermes_memory.core.ids import UserKey
+from hermes_memory.core.knowledge import Pack
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.core.window import EMPTY, Summary
-from hermes_memory.ports.embedder import EmbedderInfo, Vector
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 
 
 class JobStatus(StrEnum):
@@ -206,6 +207,16 @@ class AccessCount:
     last_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPack:
+    """A knowledge pack of a namespace; ``vectors`` are those of its passages, shape (len(pack.passages), dimension)."""
+
+    namespace: str
+    pack: Pack
+    vectors: Vectors
+    loaded_at: datetime
+
+
 class Ledger(Protocol):
     """One conformance suite binds every adapter (``hermes_memory.testing.ledger_suite``).
 
@@ -329,4 +340,23 @@ class Ledger(Protocol):
         With the last raw turn of a conversation goes its summary, if nobody ended the conversation before.
         Returns how many rows went. Receipt time counts (SPEC §2).
         """
+        ...
+
+    async def put_pack(self, stored: StoredPack) -> None:
+        """Store a knowledge pack, in place of the one of that name in its namespace.
+
+        Raises EmbedderMismatch when the data has been embedded otherwise since the ledger was opened.
+        """
+        ...
+
+    async def remove_pack(self, namespace: str, name: str) -> bool:
+        """Remove a pack; False if there is none of that name."""
+        ...
+
+    async def packs(self, namespace: str | None) -> list[StoredPack]:
+        """The packs of a namespace, or of all, in the order of namespace and name."""
+        ...
+
+    async def packs_revision(self) -> int:
+        """A number that grows with every change of a pack of any namespace: cheap to ask for again and again."""
         ...

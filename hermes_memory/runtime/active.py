@@ -43,8 +43,10 @@ from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.library import Library
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.watching import Watches
+from hermes_memory.runtime.zones import Zones
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,8 @@ class Surroundings:
     policy: Policy
     clock: Clock
     metrics: Metrics
+    library: Library
+    zones: Zones
     dimension: int
     epoch: int
     max_waiting: int
@@ -256,8 +260,9 @@ class ActiveUser:
             owner = await self.around.ledger.session_owner(self.key.namespace, query.session_id)
             if owner not in {None, self.key.user_id}:
                 raise SessionOwned
-        now = self.around.clock.now()
-        recalled = recall(self.state, query, self.around.policy, now)
+        zone = await self.around.zones.of(query.timezone)
+        now, shelf = self.around.clock.now(), self.around.library.of(self.key.namespace)
+        recalled = recall(self.state, query, self.around.policy, now, shelf, zone)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)

@@ -21,6 +21,8 @@ from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
+from hermes_memory.runtime.library import Library
+from hermes_memory.runtime.zones import Zones
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class UserHost:
             metrics,
             owns,
         )
+        self._library, self._zones = Library(ledger, policy, embedder.dimension), Zones()
         self._awake: dict[UserKey, _Awake] = {}
         self._waking: dict[UserKey, asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
@@ -188,6 +191,7 @@ class UserHost:
             await asyncio.shield(task)
 
     async def _wake(self, key: UserKey) -> None:
+        await self._library.fetch(key.namespace)
         user = await ActiveUser.wake(key, self._surroundings())
         await self._undisturbed(user.tidy())  # the sessions that went silent while the user was asleep
         awake = self._awake[key] = _Awake(user, Extraction(user, self._rules.batch))
@@ -201,6 +205,8 @@ class UserHost:
             policy=self._policy,
             clock=self._clock,
             metrics=self._metrics,
+            library=self._library,
+            zones=self._zones,
             dimension=self._embedder.dimension,
             epoch=self._epoch,
             max_waiting=self._rules.max_waiting,
@@ -246,6 +252,7 @@ class UserHost:
         for awake in list(self._awake.values()):
             await self._undisturbed(awake.user.tidy())
         await self._passivate()
+        await self._library.refresh()
         life = self._policy.rules.life
         await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from hermes_memory.core.ids import UserKey, digest
+from hermes_memory.core.knowledge import Entry, Pack
 from hermes_memory.core.model import Category, Evidence, Layer, Memory, Role, Scope, Turn
 from hermes_memory.core.window import Piece, Summary
 from hermes_memory.ports.embedder import EmbedderInfo, Vector
-from hermes_memory.ports.ledger import Alert, AuditEntry, Commit, Job, JobStatus, Session
+from hermes_memory.ports.ledger import Alert, AuditEntry, Commit, Job, JobStatus, Session, StoredPack
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 KEY = UserKey("app", "ann")
@@ -124,6 +125,38 @@ def an_alert(**over: Any) -> Alert:
     """A full core tier."""
     values: dict[str, Any] = {"id": "alert-1", "kind": "core_full", "at": NOW, "memory_id": "mem-1"}
     return Alert(**(values | over))
+
+
+def an_entry(**over: Any) -> Entry:
+    """General knowledge in both languages, without conditions."""
+    values: dict[str, Any] = {
+        "id": "satay",
+        "content": {"zh": "沙嗲酱里通常有花生", "en": "Satay sauce usually contains peanuts"},
+        "cues": {"zh": ("沙嗲",), "en": ("satay",)},
+        "topics": ("food",),
+    }
+    return Entry(**(values | over))
+
+
+def a_pack(**over: Any) -> Pack:
+    """A pack with one entry."""
+    values: dict[str, Any] = {
+        "name": "everyday", "version": "1", "languages": ("zh", "en"), "licence": "CC0-1.0", "entries": (an_entry(),),
+    }  # fmt: skip
+    return Pack(**(values | over))
+
+
+def a_stored_pack(**over: Any) -> StoredPack:
+    """A pack of KEY's namespace with a vector for each passage."""
+    pack = over.get("pack", a_pack())
+    rows = [a_vector(seed) for seed in range(len(pack.passages))]
+    values: dict[str, Any] = {
+        "namespace": KEY.namespace,
+        "pack": pack,
+        "vectors": np.stack(rows) if rows else np.zeros((0, EMBEDDER.dimension), np.float32),
+        "loaded_at": NOW,
+    }
+    return StoredPack(**(values | over))
 
 
 def a_commit(expected_version: int = 0, **over: Any) -> Commit:

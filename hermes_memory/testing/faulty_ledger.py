@@ -25,6 +25,7 @@ from hermes_memory.ports.ledger import (
     OutboxEntry,
     Receipt,
     Snapshot,
+    StoredPack,
 )
 
 _T = TypeVar("_T")
@@ -207,3 +208,19 @@ class FaultyLedger:
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """See ``Ledger.sweep``."""
         return await self._write(lambda: self._inner.sweep(now, turns_hours, operations_hours))
+
+    async def put_pack(self, stored: StoredPack) -> None:
+        """See ``Ledger.put_pack``."""
+        await self._write(lambda: self._inner.put_pack(stored))
+
+    async def remove_pack(self, namespace: str, name: str) -> bool:
+        """See ``Ledger.remove_pack``."""
+        return await self._write(lambda: self._inner.remove_pack(namespace, name))
+
+    async def packs(self, namespace: str | None) -> list[StoredPack]:
+        """See ``Ledger.packs``."""
+        return await self._once(lambda: self._inner.packs(namespace))
+
+    async def packs_revision(self) -> int:
+        """See ``Ledger.packs_revision``."""
+        return await self._once(self._inner.packs_revision)

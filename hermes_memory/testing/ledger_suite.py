@@ -20,12 +20,13 @@ from hermes_memory.testing.builders import EMBEDDER
 from hermes_memory.testing.ledger_commit_checks import CommitChecks
 from hermes_memory.testing.ledger_erasure_checks import ErasureChecks
 from hermes_memory.testing.ledger_frozen_checks import FrozenChecks
+from hermes_memory.testing.ledger_pack_checks import PackChecks
 from hermes_memory.testing.ledger_query_checks import QueryChecks
 
 MakeLedger = Callable[[], Ledger]
 
 
-class LedgerSuite(CommitChecks, FrozenChecks, ErasureChecks, QueryChecks):
+class LedgerSuite(CommitChecks, FrozenChecks, ErasureChecks, QueryChecks, PackChecks):
     """All checks; a subclass provides ``make_ledger``."""
 
     @pytest.fixture

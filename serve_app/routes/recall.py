@@ -39,6 +39,7 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         top_k=body.top_k,
         budget_chars=body.budget_chars,
         as_of=body.as_of,
+        timezone=body.timezone,
         include=frozenset(body.include),
     )
     asked = time.perf_counter()

@@ -18,7 +18,7 @@ from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.adapters.sqlite_ledger.store import SCHEMA_VERSION
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import MEANING_FIELDS, Lock
-from hermes_memory.errors import InvalidConfig, LedgerUnavailable
+from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavailable
 from hermes_memory.ports.ledger import Commit, Ledger, OutboxEntry, Settings
 from hermes_memory.testing.builders import (
     EMBEDDER,
@@ -28,6 +28,7 @@ from hermes_memory.testing.builders import (
     a_job,
     a_memory,
     a_session,
+    a_stored_pack,
     a_turn,
     a_vector,
     an_audit,
@@ -310,6 +311,32 @@ async def test_a_newer_schema_is_refused(path: Path, ledger: SqliteLedger) -> No
     by_hand(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(InvalidConfig):
         await SqliteLedger(path).open(EMBEDDER)
+
+
+async def test_a_file_of_the_release_before_packs_is_brought_up_to_date(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    await ledger.commit(a_commit(memories=(a_memory(),)))
+    await ledger.close()
+    by_hand(path, "DROP TABLE packs")
+    by_hand(path, "DELETE FROM meta WHERE name = 'packs'")
+    by_hand(path, "PRAGMA user_version = 1")
+    handle = SqliteLedger(path)
+    await handle.open(EMBEDDER)
+    assert await handle.packs_revision() == 0
+    await handle.put_pack(a_stored_pack())
+    assert len(await handle.packs(KEY.namespace)) == 1
+    assert len((await handle.activate(KEY, 1)).memories) == 1
+    await handle.close()
+
+
+async def test_a_pack_of_another_model_than_the_data_now_has_is_refused(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    by_hand(path, "UPDATE meta SET value = 'another' WHERE name = 'embedder'")  # as re-embedding would
+    with pytest.raises(EmbedderMismatch):
+        await ledger.put_pack(a_stored_pack())
+    assert await ledger.packs(None) == []
 
 
 def found_in_files(path: Path, *words: str) -> list[str]:

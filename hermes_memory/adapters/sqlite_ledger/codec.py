@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
+from hermes_memory.core.knowledge import Pack
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import InvalidInput
-from hermes_memory.ports.embedder import Vector
+from hermes_memory.ports.embedder import Vector, Vectors
 from hermes_memory.ports.ledger import Alert, AuditEntry, ErasureReceipt, Job, Session, Settings
 
 _T = TypeVar("_T")
@@ -29,6 +30,7 @@ AUDIT: TypeAdapter[AuditEntry] = TypeAdapter(AuditEntry)
 ALERT: TypeAdapter[Alert] = TypeAdapter(Alert)
 SETTINGS: TypeAdapter[Settings] = TypeAdapter(Settings)
 ERASURE: TypeAdapter[ErasureReceipt] = TypeAdapter(ErasureReceipt)
+PACK: TypeAdapter[Pack] = TypeAdapter(Pack)
 
 
 def dump(adapter: TypeAdapter[_T], value: _T) -> str:
@@ -41,6 +43,11 @@ def micros(moment: datetime | None) -> int:
     return 0 if moment is None else (moment - _EPOCH) // _MICROSECOND
 
 
+def moment(micros_: int) -> datetime:
+    """The inverse of ``micros`` for a time after 1970."""
+    return _EPOCH + micros_ * _MICROSECOND
+
+
 def dump_memory(memory: Memory) -> tuple[str, int, int]:
     """Body, access count and time of last access: the last two are columns of their own."""
     body = _MEMORY.dump_json(memory, exclude=_KEPT_BESIDE).decode("utf-8")
@@ -51,7 +58,7 @@ def load_memory(body: str, accesses: int, accessed_us: int) -> Memory:
     """The inverse of ``dump_memory``. The columns are spliced into the JSON: one validation, no copy."""
     last = "null"
     if accessed_us:
-        last = f'"{(_EPOCH + accessed_us * _MICROSECOND).isoformat()}"'
+        last = f'"{moment(accessed_us).isoformat()}"'
     return _MEMORY.validate_json(f'{body[:-1]},"access_count":{accesses},"last_access_at":{last}}}')
 
 
@@ -80,3 +87,15 @@ def load_vectors(rows: Iterable[tuple[str, bytes]], dimension: int) -> Mapping[s
         blobs.append(blob)
     matrix = np.frombuffer(b"".join(blobs), dtype=_STORED_VECTOR).astype(np.float32)
     return dict(zip(ids, matrix.reshape(len(ids), dimension), strict=True))
+
+
+def dump_vectors(vectors: Vectors, rows: int, dimension: int) -> bytes:
+    """fp16 bytes of all rows. Raises InvalidInput on another shape than (rows, dimension)."""
+    if vectors.shape != (rows, dimension):
+        raise InvalidInput("vectors", f"must have {rows} rows of {dimension} dimensions")
+    return vectors.astype(_STORED_VECTOR).tobytes()
+
+
+def load_matrix(blob: bytes, dimension: int) -> Vectors:
+    """The inverse of ``dump_vectors``: float32, shape (n, dimension)."""
+    return np.frombuffer(blob, dtype=_STORED_VECTOR).astype(np.float32).reshape(-1, dimension)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hermes_memory.adapters.sqlite_ledger import commits, erasure, leases, reading, scrub, store
+from hermes_memory.adapters.sqlite_ledger import commits, erasure, leases, packs, reading, scrub, store
 from hermes_memory.adapters.sqlite_ledger.scrub import Scrub
 from hermes_memory.adapters.sqlite_ledger.worker import Reader, Writer
 from hermes_memory.core.ids import UserKey
@@ -27,6 +27,7 @@ from hermes_memory.ports.ledger import (
     OutboxEntry,
     Receipt,
     Snapshot,
+    StoredPack,
 )
 
 _T = TypeVar("_T")
@@ -53,7 +54,7 @@ class SqliteLedger:
     ) -> None:
         self._outbox = outbox
         self._connect = partial(store.connect, Path(path), synchronous, busy_timeout_s)
-        self._dimension = 0
+        self._embedder = EmbedderInfo("", 0)
         self._writer: Writer | None = None
         self._reader: Reader | None = None
 
@@ -77,7 +78,7 @@ class SqliteLedger:
         except BaseException:
             await writer.stop()
             raise
-        self._dimension = embedder.dimension
+        self._embedder = embedder
         self._reader = Reader(self._connect, "ledger-reader")
         self._writer = writer
 
@@ -124,16 +125,18 @@ class SqliteLedger:
         """See ``Ledger.activate``."""
         raw = await self._write(reading.activate, key, epoch)
         # Decoding a full user takes tens of milliseconds: neither the loop nor the write lock waits for it.
-        dimension = self._dimension
+        dimension = self._embedder.dimension
         return await self._read(lambda _conn: reading.decode(key, raw, dimension))
 
     async def commit(self, commit: Commit) -> Receipt:
         """See ``Ledger.commit``. What it deletes or rewrites is overwritten; the next sweep rewrites the file."""
         commit = commit if self._outbox else dataclasses.replace(commit, outbox=())
         if commit.deleted or commit.rewritten:
-            receipt, _ = await self._write_scrubbed(Scrub.LOG, commits.apply, commit, self._dimension)
+            receipt, _ = await self._write_scrubbed(
+                Scrub.LOG, commits.apply, commit, self._embedder.dimension
+            )
             return receipt
-        return await self._write(commits.apply, commit, self._dimension)
+        return await self._write(commits.apply, commit, self._embedder.dimension)
 
     async def operation(self, key: UserKey, operation_id: str) -> Receipt | None:
         """See ``Ledger.operation``."""
@@ -226,3 +229,19 @@ class SqliteLedger:
         level = Scrub.FILE if await self._read(scrub.is_due) else Scrub.LOG
         await self._write_scrubbed(level, reading.users, None, "", 1)
         return total
+
+    async def put_pack(self, stored: StoredPack) -> None:
+        """See ``Ledger.put_pack``."""
+        await self._write(packs.put, stored, self._embedder)
+
+    async def remove_pack(self, namespace: str, name: str) -> bool:
+        """See ``Ledger.remove_pack``."""
+        return await self._write(packs.remove, namespace, name)
+
+    async def packs(self, namespace: str | None) -> list[StoredPack]:
+        """See ``Ledger.packs``."""
+        return await self._read(packs.stored, namespace, self._embedder.dimension)
+
+    async def packs_revision(self) -> int:
+        """See ``Ledger.packs_revision``."""
+        return await self._read(packs.revision)

@@ -145,3 +145,10 @@ CREATE TABLE IF NOT EXISTS erased_operations (
     operation_hash TEXT PRIMARY KEY, at_us INTEGER NOT NULL, version INTEGER NOT NULL, erasure TEXT
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS erased_operations_by_time ON erased_operations (at_us);
+
+-- General knowledge that a namespace shares; nobody's. vectors: those of its passages in order, little-endian fp16.
+CREATE TABLE IF NOT EXISTS packs (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, loaded_us INTEGER NOT NULL,
+    body TEXT NOT NULL CHECK (json_valid(body)), vectors BLOB NOT NULL,
+    PRIMARY KEY (namespace, name)
+);

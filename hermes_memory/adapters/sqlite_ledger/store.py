@@ -13,7 +13,7 @@ from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavaila
 from hermes_memory.ports.embedder import EmbedderInfo
 
 Synchronous = Literal["FULL", "NORMAL"]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our files from other people's
 _RETRY_S = 0.02
 _BUGS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError, sqlite3.DataError)
@@ -61,7 +61,7 @@ def _into_wal(conn: sqlite3.Connection, busy_timeout_s: float) -> None:
 
 
 def prepare(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
-    """Create the schema in an empty file, or check an old one.
+    """Create the schema in an empty file, bring that of an older release up to date, or check it.
 
     Raises:
         InvalidConfig: the file is not a ledger, or a newer release wrote it.
@@ -74,6 +74,8 @@ def prepare(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
         _create(conn)
     elif _pragma(conn, "application_id") != APPLICATION_ID:
         raise InvalidConfig("ledger", "the file is another program's database")
+    elif version < SCHEMA_VERSION:
+        _create(conn)  # so far a newer schema only has more tables
     _check_embedder(conn, embedder)
 
 
@@ -104,17 +106,23 @@ def _check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
             ("epoch", 0),
             ("pings", 0),
             ("scrub_due", 0),
+            ("packs", 0),
             ("embedder", embedder.name),
             ("dimension", embedder.dimension),
         ]
         conn.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", facts)
-        stored = EmbedderInfo(str(fact(conn, "embedder")), int(fact(conn, "dimension")))
-        if stored != embedder:
-            raise EmbedderMismatch(str(stored), str(embedder))
+        expect_embedder(conn, embedder)
         conn.execute("COMMIT")
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
+
+
+def expect_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """Raises EmbedderMismatch when the vectors of the file come from another model."""
+    stored = EmbedderInfo(str(fact(conn, "embedder")), int(fact(conn, "dimension")))
+    if stored != embedder:
+        raise EmbedderMismatch(str(stored), str(embedder))
 
 
 def fact(conn: sqlite3.Connection, name: str) -> str | int:
