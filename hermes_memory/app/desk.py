@@ -10,6 +10,7 @@ from typing import Any
 from hermes_memory.app.records import change_record
 from hermes_memory.app.state import UserState, Words
 from hermes_memory.core.anchors import Anchors
+from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
@@ -19,6 +20,7 @@ from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.life import keep_caps
 from hermes_memory.core.merging import mend
 from hermes_memory.core.model import LIVE, Memory, Turn
+from hermes_memory.core.ranking import Yardstick
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.errors import HermesError, NotFound
@@ -43,6 +45,17 @@ def alert_id_of(key: UserKey, kind: str, about: str) -> str:
     return "alert_" + digest(key.namespace, key.user_id, kind, about)
 
 
+ReadQuery = Callable[
+    [str, datetime, str], Asked
+]  # a query's text, the time it is seen from, the user's time zone
+
+
+def nothing_known(text: str, as_of: datetime, timezone: str) -> Asked:
+    """A reader of queries that reads nothing out of them."""
+    del text, as_of, timezone
+    return NOTHING_KNOWN
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What stays the same from command to command."""
@@ -53,8 +66,14 @@ class Policy:
     words: Words
     anchors: Anchors
     mask: Callable[[str], str]
+    read: ReadQuery = nothing_known
     answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
     daytimes: Daytimes = field(default_factory=Daytimes)
+
+    @property
+    def yardstick(self) -> Yardstick:
+        """What hits are measured with."""
+        return Yardstick(self.calibration, self.rules, self.dimensions, self.daytimes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,14 +31,12 @@ def moment_of(query: Query, zone: tzinfo | None, policy: Policy) -> Moment:
     return policy.daytimes.moment(local, scene=query.scene, query=query.text)
 
 
-def beside_memories(
-    shelf: KnowledgeShelf | None, query: Query, zone: tzinfo | None, policy: Policy, memories: int
-) -> list[Known]:
+def beside_memories(shelf: KnowledgeShelf | None, query: Query, policy: Policy, memories: int) -> list[Known]:
     """The entries that a recall shows beside ``memories`` hits; none without packs."""
     if shelf is None or memories >= policy.rules.knowledge.most:
         return []
     called = policy.dimensions.called_by(query.text)
-    found = shelf.find(query, moment_of(query, zone, policy), called, policy.calibration, policy.rules)
+    found = shelf.find(query, query.moment, called, policy.calibration, policy.rules)
     return beside(found, memories, policy.rules)
 
 

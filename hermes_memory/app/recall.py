@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from hermes_memory.app.commands import Recall
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.ingest import idle_before
-from hermes_memory.app.knowledge import beside_memories, known_record
+from hermes_memory.app.knowledge import beside_memories, known_record, moment_of
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.briefing import Material, compose
@@ -23,6 +23,8 @@ from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import Query, Ranked, Shelf, current_side, in_reach, rank
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
+
+NO_ZONE = "UTC"  # where times are read when nobody says where the user is
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +62,17 @@ def recall(
         scene=policy.mask(wanted.scene) if wanted.scene is not None else None,  # as it was stored
         as_of=wanted.as_of or now,
         top_k=wanted.top_k or policy.rules.recall.top_k,
+        asked=policy.read(wanted.query, wanted.as_of or now, wanted.timezone or NO_ZONE),
     )
-    hits = rank(state.shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    query = replace(query, moment=moment_of(query, zone, policy))
+    hits = rank(state.shelf, query, policy.yardstick)
     if wanted.as_of is not None:
         hits = _parts_of_later_records(state, query, policy, hits)
     returned = [] if hits else _from_archive(state, query, policy, now)
     hits = hits or returned
     ranked_at = time.perf_counter()
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
-    known = beside_memories(shelf, query, zone, policy, len(hits))
+    known = beside_memories(shelf, query, policy, len(hits))
     material = _material(state, query, hits, always, _told_here(state, wanted, policy, now), known)
     block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
     ask = _question(state, wanted, now) if "ask" in wanted.include else None
@@ -101,13 +105,13 @@ def _parts_of_later_records(
         if (record := state.live.get(part.merged_into or "")) is not None and not in_reach(record, query)
     }
     shelf = Shelf(parts, state.archive.vectors, state.archive.words, {}, {})
-    found = rank(shelf, query, policy.calibration, policy.rules, policy.dimensions)
+    found = rank(shelf, query, policy.yardstick)
     return sorted([*hits, *found], key=lambda hit: -hit.score)[: query.top_k]
 
 
 def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:
     """What the archive knows when the active memories do not answer."""
-    found = rank(state.archive, query, policy.calibration, policy.rules, policy.dimensions)
+    found = rank(state.archive, query, policy.yardstick)
     return [hit for hit in found if may_come_back(state, hit.memory, policy, now)]
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.fusion import Places
 from hermes_memory.core.life import may_return
 from hermes_memory.core.lookup import Lookup
 from hermes_memory.core.model import LIVE, Lock, Memory, Status, Tier, Turn
@@ -41,7 +42,10 @@ class UserState:
         self.tiers: dict[Tier, dict[str, Memory]] = {tier: {} for tier in Tier}
         self.slots: dict[str, dict[str, Memory]] = {}
         self.rivals: dict[str, Memory] = {}
-        self.shelf = Shelf(self.live, VectorTable(dimension), WordIndex(), self.slots, self.rivals)
+        self.places = Places()
+        self.shelf = Shelf(
+            self.live, VectorTable(dimension), WordIndex(), self.slots, self.rivals, self.places
+        )
         self.resting: dict[str, Memory] = {}
         self.archive = Shelf(self.resting, VectorTable(dimension), WordIndex(), {}, {})
         self.parts: dict[str, Memory] = {}
@@ -172,6 +176,8 @@ class UserState:
         if before is not None and before.dimension != memory.dimension:
             self._leave_slot(before)
         self.slots.setdefault(memory.dimension, {})[memory.id] = memory
+        if before is None or before.evidence != memory.evidence or memory.id not in self.places:
+            self.places.put(memory.id, ((piece.session_id, piece.turn_index) for piece in memory.evidence))
         _keep(self.always, memory, wanted=always_on(memory))
         _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
         _keep(self.rivals, memory, wanted=memory.rival_of is not None)
@@ -199,6 +205,7 @@ class UserState:
             self._leave_slot(memory)
         self.shelf.vectors.remove(memory_id)
         self.shelf.words.remove(memory_id)
+        self.places.remove(memory_id)
         self.always.pop(memory_id, None)
         self.rivals.pop(memory_id, None)
         self.frozen.pop(memory_id, None)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hermes_memory.core.top import Scores, best
 
-# Coverage weighs words as if this many further texts, holding none of them, stood beside the user's memories:
-# so the weights are sensible from the first memory on and drift slowly.
+# Words weigh as if this many further texts, holding none of them, stood beside the user's memories: so the weights
+# are sensible from the first memory on and drift slowly.
 BACKGROUND_TEXTS = 100
 
 
@@ -61,7 +61,7 @@ class WordIndex:
         b: How much long documents are held back, 0 to 1.
     """
 
-    def __init__(self, *, k1: float = 1.2, b: float = 0.75) -> None:
+    def __init__(self, *, k1: float = 1.0, b: float = 0.5) -> None:
         self._k1, self._b = k1, b
         self._rows: dict[str, int] = {}
         self._words: dict[str, Counter[str]] = {}
@@ -117,7 +117,7 @@ class WordIndex:
             whole += weight
             if posting is not None:
                 rows, counts = posting.read()
-                bm25[rows] += self._idf(len(rows)) * (self._k1 + 1) * counts / (counts + hold_back[rows])
+                bm25[rows] += weight * (self._k1 + 1) * counts / (counts + hold_back[rows])
                 covered[rows] += weight
         found = np.flatnonzero(covered)
         coverage = np.minimum(covered[found] / np.float32(whole or 1), np.float32(1))
@@ -131,9 +131,6 @@ class WordIndex:
             sum(weight for word, weight in weights.items() if word in held) / whole
             for held in (self._words.get(document_id, ()) for document_id in document_ids)
         ]
-
-    def _idf(self, holding: int) -> float:
-        return log(1 + (len(self._rows) - holding + 0.5) / (holding + 0.5))
 
     def _weight(self, word: str) -> float:
         posting = self._postings.get(word)

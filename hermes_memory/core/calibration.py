@@ -13,7 +13,7 @@ vectors stay the model's own: a better centring needs no new embedding.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from hermes_memory.errors import InvalidConfig
 
 Floats = NDArray[np.float32]
+
+THRESHOLD = 0.76  # where a ramp puts the recall threshold (SPEC §7.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class Ramp:
         """The calibrated values, in the shape given."""
         xs, ys = zip(*self.knots, strict=True)
         return np.asarray(np.interp(cosines, xs, ys), np.float32)
+
+    def reaches(self, value: float) -> float:
+        """The highest cosine that is worth no more than ``value``."""
+        above = [number for number, (_, worth) in enumerate(self.knots) if worth > value]
+        if not above or not above[0]:
+            return self.knots[0 if above else -1][0]
+        (low, less), (high, more) = self.knots[above[0] - 1 : above[0] + 1]
+        return low + (high - low) * (value - less) / (more - less)
 
     def of(self, cosine: float) -> float:
         """The calibrated value of one cosine."""
@@ -91,10 +101,30 @@ class Calibration:
     query: Ramp
     pair: Ramp
     centring: Centring | None = None
+    _nothing: float = field(init=False, repr=False)  # the highest similarity that is worth nothing
+    _unit: float = field(init=False, repr=False)  # from there to the recall threshold
+
+    def __post_init__(self) -> None:
+        nothing = self.query.reaches(0.0)
+        object.__setattr__(self, "_nothing", nothing)
+        object.__setattr__(self, "_unit", self.query.reaches(THRESHOLD) - nothing)
 
     def aim(self, query: Floats) -> Floats:
         """The unit vector to search with in place of ``query``, shape (dimension,)."""
         return query if self.centring is None else self.centring.aim(query)
+
+    def units(self, aimed: Floats, cosines: Floats) -> Floats:
+        """The same in units that mean alike with every embedder and have no bounds; shape as given.
+
+        0 is what any two texts share, where relevance begins; 1 reaches the recall threshold.
+        """
+        level = 0.0 if self.centring is None else self.centring.level(aimed)
+        above = np.asarray(cosines, np.float32) - np.float32(level + self._nothing)
+        return np.asarray(above / np.float32(self._unit), np.float32)
+
+    def at(self, units: Floats) -> Floats:
+        """The relevance in [0, 1] of so many units; shape as given."""
+        return self.query.apply(np.asarray(units * self._unit + self._nothing, np.float32))
 
     def relevance(self, aimed: Floats, cosines: Floats) -> Floats:
         """How relevant passages are, in [0, 1], from their cosines with ``aimed``; shape as given."""

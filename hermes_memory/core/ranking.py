@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 from math import prod
@@ -11,16 +11,21 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.calibration import Calibration
+from hermes_memory.core.daytime import Daytimes, Moment, fit
 from hermes_memory.core.decay import decay
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER, Granularity, Layer, Lock, Memory, Scope, Status
-from hermes_memory.core.rules import RecallRules, Rules
+from hermes_memory.core.episodes import SAID
+from hermes_memory.core.fusion import Fused, Match, Places, told_twice
+from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
+from hermes_memory.core.rules import Rules
 from hermes_memory.core.vectors import VectorTable
 
-PARTS = ("relevance", "decay", "lock", "importance", "polarity")
-Factors = tuple[float, float, float, float, float]  # in the order of PARTS
+PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
+Factors = tuple[float, ...]  # in the order of PARTS
+Scored = tuple[float, Memory, Factors]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,8 @@ class Query:
     scene: str | None
     as_of: datetime
     top_k: int
+    asked: Asked = NOTHING_KNOWN
+    moment: Moment = field(default_factory=lambda: Moment({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class Ranked:
 class Shelf:
     """A user's live memories by id, with what makes them findable.
 
-    ``slots`` holds them by dimension, ``rivals`` those that stand against another one.
+    ``slots`` holds them by dimension, ``rivals`` those that stand against another one, ``places`` says which turns
+    they rest on.
     """
 
     memories: Mapping[str, Memory]
@@ -61,6 +69,17 @@ class Shelf:
     words: WordIndex
     slots: Mapping[str, Mapping[str, Memory]]
     rivals: Mapping[str, Memory]
+    places: Places = field(default_factory=Places)
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What hits are measured with; the same for every query."""
+
+    calibration: Calibration
+    rules: Rules
+    dimensions: Dimensions
+    daytimes: Daytimes
 
 
 def in_reach(memory: Memory, query: Query) -> bool:
@@ -95,51 +114,71 @@ def always_on(memory: Memory) -> bool:
     return memory.layer is Layer.IDENTITY and memory.lock is Lock.FROZEN
 
 
-def relevance(
-    shelf: Shelf, query: Query, calibration: Calibration, rules: RecallRules, dimensions: Dimensions
-) -> dict[str, float]:
-    """Memory id → relevance in [0, 1]; only what reaches the threshold.
+def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match]:
+    """How well memories answer, by id; only what reaches the threshold (SPEC §7.1, §7.3).
 
-    Meaning and words are joined so that either can carry a hit and neither can hide one; nothing is rescaled
-    by the other hits of the query (SPEC §7.3). A query that calls for a slot by a cue word finds its memories.
+    A query that calls for a slot by a cue word finds its memories, one that names a time what was said or is true
+    then. An errand that is nothing to the user must be met almost word for word.
     """
-    ids = shelf.vectors.ids
-    if not ids:
+    if not shelf.vectors.ids:
         return {}
-    aimed = calibration.aim(query.vector)
-    near = calibration.relevance(aimed, shelf.vectors.scores(aimed))
-    # Where meaning is this far off, not even all of the words would reach the threshold.
-    least = 1 - (1 - rules.threshold) / (1 - rules.lexical_weight) if rules.lexical_weight < 1 else 0.0
-    rows = np.flatnonzero(near >= least).tolist()
-    held = [ids[row] for row in rows]
-    covered = shelf.words.coverages(query.words, held)
-    joined = 1 - (1 - near[rows]) * (1 - rules.lexical_weight * np.asarray(covered))
-    found = {
-        memory_id: value
-        for memory_id, value in zip(held, joined.tolist(), strict=True)
-        if value >= rules.threshold
-    }
-    for dimension in dimensions.called_by(query.text):
-        for memory_id in shelf.slots.get(dimension, ()):
-            found[memory_id] = max(found.get(memory_id, 0.0), rules.slot_relevance)
+    rules, recall = yardstick.rules.fusion, yardstick.rules.recall
+    aimed = yardstick.calibration.aim(query.vector)
+    fused = Fused(shelf.vectors, shelf.words, yardstick.calibration, rules, aimed, query.words)
+    if query.asked.periods:
+        fused.lift(_of_the_time(shelf.memories.values(), query), rules.period)
+    found = fused.matches(fused.best(recall.threshold, rules.candidates))
+    if shelf.slots.get(SAID):
+        near = fused.around(fused.best(0, rules.candidates), shelf.places)
+        found |= fused.in_context(_told(shelf, near | found.keys()), shelf.places)
+    errand = query.asked.errand is not None and not query.asked.personal
+    least = recall.errand_relevance if errand else recall.threshold
+    found = {memory_id: match for memory_id, match in found.items() if match.relevance >= least}
+    if not errand:
+        for dimension in yardstick.dimensions.called_by(query.text):
+            for memory_id in shelf.slots.get(dimension, ()):
+                known = found.get(memory_id, Match(0.0, 0.0))
+                found[memory_id] = Match(
+                    max(known.relevance, recall.slot_relevance), max(known.match, rules.slot)
+                )
     return found
 
 
-def rank(
-    shelf: Shelf, query: Query, calibration: Calibration, rules: Rules, dimensions: Dimensions
-) -> list[Ranked]:
+def _of_the_time(memories: Iterable[Memory], query: Query) -> Iterator[str]:
+    return (memory.id for memory in memories if _in_a_period(memory, query))
+
+
+def _in_a_period(memory: Memory, query: Query) -> bool:
+    """Whether it was said at a time that the query names, or has been true since then."""
+    times = [piece.created_at for piece in memory.evidence]
+    if memory.valid_from is not None:
+        times.append(memory.valid_from)
+    return any(at in period for period in query.asked.periods for at in times)
+
+
+def _told(shelf: Shelf, memory_ids: Iterable[str]) -> list[str]:
+    """Those that tell what happened, as it was said."""
+    return [
+        memory_id for memory_id in memory_ids
+        if (memory := shelf.memories.get(memory_id)) is not None and memory.category is Category.EVENT
+    ]  # fmt: skip
+
+
+def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
     """The hits in reach, best first, at most ``top_k``; only the current side of a contradiction.
 
     Equal scores put the newest words first, then go by id.
     """
-    found = relevance(shelf, query, calibration, rules.recall, dimensions)
+    found = matched(shelf, query, yardstick)
     silenced = _silenced(shelf.rivals.values(), shelf.memories, query)
-    hits: list[tuple[float, Memory, Factors]] = []
-    for memory_id, value in found.items():
+    hits: list[Scored] = []
+    for memory_id, match in found.items():
         memory = shelf.memories.get(memory_id)
         if memory is not None and in_reach(memory, query) and _speaks(memory, silenced):
-            factors = _factors(memory, value, query, rules)
+            factors = _factors(memory, match, query, yardstick)
             hits.append((prod(factors), memory, factors))
+    if shelf.slots.get(SAID):
+        hits = _told_once(hits, shelf.places)
     if len(hits) > query.top_k:  # only what may be among the best is put in order
         least = nlargest(query.top_k, (score for score, _, _ in hits))[-1]
         hits = [hit for hit in hits if hit[0] >= least]
@@ -147,6 +186,14 @@ def rank(
     return [
         Ranked(memory, dict(zip(PARTS, factors, strict=True))) for _, memory, factors in hits[: query.top_k]
     ]
+
+
+def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
+    """Without what says a turn over again: of an episode and what was distilled from it, the one that scores more."""
+    scores = {memory.id: score for score, memory, _ in hits}
+    episodes = [memory.id for _, memory, _ in hits if memory.dimension == SAID]
+    over = told_twice(scores, places, episodes)
+    return [hit for hit in hits if hit[1].id not in over]
 
 
 def current_side(
@@ -175,13 +222,24 @@ def _said_near(rival: Memory, query: Query) -> bool:
     return rival.status is Status.ACTIVE and in_reach(rival, query) and (here or rival.scope is Scope.SCENE)
 
 
-def _factors(memory: Memory, value: float, query: Query, rules: Rules) -> Factors:
+def _factors(memory: Memory, match: Match, query: Query, yardstick: Yardstick) -> Factors:
     """The factors of a score, in the order of ``PARTS``."""
-    recall = rules.recall
+    rules = yardstick.rules
     return (
-        value,
-        decay(memory, query.as_of, rules.life),
-        recall.lock_weights[memory.lock],
+        match.relevance,
+        match.match,
+        1.0 if query.asked.about_past else decay(memory, query.as_of, rules.life),
+        rules.recall.lock_weights[memory.lock],
         memory.importance,
-        recall.negative_factor if memory.negative else 1.0,
+        rules.recall.negative_factor if memory.negative else 1.0,
+        _fit(memory, query, yardstick),
     )
+
+
+def _fit(memory: Memory, query: Query, yardstick: Yardstick) -> float:
+    """More for what is meant for the moment, or of a time that is asked for; less for what is of another."""
+    recall = yardstick.rules.recall
+    meant = fit(memory, query.moment, yardstick.daytimes, recall)
+    if not query.asked.periods:
+        return meant
+    return meant * (recall.period_holds if _in_a_period(memory, query) else recall.period_fails)

@@ -180,8 +180,10 @@ class RecallRules:
     top_k: int
     lock_weights: dict[Lock, float]
     negative_factor: float
-    lexical_weight: float
     slot_relevance: float
+    errand_relevance: float
+    period_holds: float
+    period_fails: float
     fit_holds: float
     fit_fails: float
 
@@ -189,13 +191,42 @@ class RecallRules:
         missing = set(Lock) - set(self.lock_weights)
         if missing:
             raise InvalidConfig("recall.lock_weights", f"lacks {', '.join(sorted(missing))}")
-        shares = ("threshold", "lexical_weight", "slot_relevance")
+        shares = ("threshold", "slot_relevance", "errand_relevance", "period_fails")
         _within("recall", 0, 1, **{name: getattr(self, name) for name in shares})
+        _within("recall", 1, 10, period_holds=self.period_holds)
         _within("recall", 1, 50, top_k=self.top_k)
         factors = {f"lock_weights.{lock}": weight for lock, weight in self.lock_weights.items()}
         _within("recall", 0, 10, negative_factor=self.negative_factor, **factors)
         _within("recall", 1, 10, fit_holds=self.fit_holds)
         _within("recall", 0, 1, fit_fails=self.fit_fails)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionRules:
+    """SPEC §7.1.3: how meaning, words and neighbouring turns make one measure (``core.fusion``)."""
+
+    meaning: float
+    words: float
+    covered: float
+    half: float
+    slot: float
+    period: float
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    candidates: int
+
+    def __post_init__(self) -> None:
+        _within("fusion", 1e-3, MANY, meaning=self.meaning, half=self.half)
+        _within("fusion", 0, 100, words=self.words, covered=self.covered, period=self.period)
+        _within("fusion", 0, 1, slot=self.slot)
+        for name in ("before", "after"):
+            _within(
+                "fusion",
+                0,
+                1,
+                **{f"{name}.{number}": share for number, share in enumerate(getattr(self, name))},
+            )
+        _within("fusion", 50, MANY, candidates=self.candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +303,7 @@ class Rules:
     locks: LockRules
     conflicts: ConflictRules
     recall: RecallRules
+    fusion: FusionRules
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules

@@ -51,7 +51,9 @@ class EntityFinder:
             return  # all in capitals: they say nothing
         for hit in self._words.capital.finditer(cased):
             words = hit[0].split(" ")
-            starts = _SENTENCE_START.search(cased[max(0, hit.start() - _START_REACH) : hit.start()]) is not None
+            starts = (
+                _SENTENCE_START.search(cased[max(0, hit.start() - _START_REACH) : hit.start()]) is not None
+            )
             while words and words[0].casefold().rstrip("'") in self._words.common:
                 words, starts = words[1:], False
             if words and (not starts or len(words) > 1 or words[0].endswith("'s")):

@@ -45,7 +45,7 @@ def resolve(kind: str, hit: re.Match[str], here: Here) -> Span | None:
 
 def midnight(day: date) -> datetime:
     """The beginning of a day."""
-    return datetime.combine(day, time())  # noqa: DTZ001 - local; the zone is put on last
+    return datetime.combine(day, time())
 
 
 def days(first: date, count: int = 1) -> Span:
