@@ -1,4 +1,7 @@
-"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|extraction|recall-quality|all] [--quick] [--out DIR]``.
+
+1 when a limit is missed, else 0.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import conflict_suite, extraction_quality, extraction_zh, gate_cost, recall_latency, warm_memory
+from bench import (
+    conflict_suite,
+    extraction_quality,
+    extraction_zh,
+    gate_cost,
+    recall_latency,
+    recall_quality,
+    warm_memory,
+)
+from bench.recall_quality.data import LOCOMO
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -40,6 +52,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
+    "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }
 
 
@@ -70,6 +83,9 @@ def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
         console.print(drawn)
     missed = report.missed(benchmark.limits)
     for limit in benchmark.limits:
+        if limit.figure in report.left_out:
+            console.print(f"not measured  {limit.what}: {report.left_out[limit.figure]}")
+            continue
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
         console.print(f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}")
     console.print(f"saved {report.save(out, surroundings)}")
