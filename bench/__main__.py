@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from bench import (
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
+from bench.recall_quality.keys import overrides_of
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -64,15 +66,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("which", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="fewer users and requests; figures are rough")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="recall-quality only")
     chosen = parser.parse_args(arguments)
+    if chosen.set and chosen.which != "recall-quality":
+        parser.error("--set is for recall-quality")
     names = list(BENCHMARKS) if chosen.which == "all" else [chosen.which]
     console = Console(width=None if sys.stdout.isatty() else 160)
-    kept = [_one(name, chosen.quick, chosen.out, console) for name in names]
+    known = dict(BENCHMARKS)
+    if chosen.set:
+        changed = partial(recall_quality.run, overrides=overrides_of(chosen.set))
+        known["recall-quality"] = replace(known["recall-quality"], run=changed)
+    kept = [_one(name, known[name], chosen.quick, chosen.out, console) for name in names]
     return 0 if all(kept) else 1
 
 
-def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
-    benchmark, surroundings = BENCHMARKS[name], environment()
+def _one(name: str, benchmark: Benchmark, quick: bool, out: Path, console: Console) -> bool:
+    surroundings = environment()
     if benchmark.needs is not None and not benchmark.needs.exists():
         console.print(
             f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder"

@@ -62,8 +62,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and the turns that answer it."""
+    """What is asked, of whom, and the turns that answer it."""
 
+    of: str
     text: str
     gold: frozenset[str]
     kind: str
@@ -92,17 +93,15 @@ class Corpus:
     dropped: int = 0  # evidence that names no turn
     unanswerable: int = 0  # questions without evidence
 
-    def of(self, names: Collection[str], *, inside: bool) -> list[Person]:
-        """The people who are, or are not, among ``names``."""
-        return [person for person in self.people if (person.name in names) is inside]
 
-
-def read_locomo(path: Path) -> Corpus:
-    """LoCoMo as it is published, in either language."""
+def read_locomo(path: Path, only: Collection[str] | None = None) -> Corpus:
+    """LoCoMo as it is published, in either language; the conversations named by ``only``, or all."""
     people: list[Person] = []
     repaired = dropped = unanswerable = 0
     for sample in json.loads(path.read_text(encoding="utf-8")):
         name = sample["sample_id"]
+        if only is not None and name not in only:
+            continue
         sessions = tuple(_sessions(name, sample["conversation"]))
         known = {turn.id for session in sessions for turn in session.turns}
         questions = []
@@ -110,7 +109,7 @@ def read_locomo(path: Path) -> Corpus:
             gold, mended, lost = gold_ids(asked["evidence"], known)
             repaired, dropped, unanswerable = repaired + mended, dropped + lost, unanswerable + (not gold)
             if gold:
-                questions.append(Question(asked["question"], gold, KINDS[asked["category"]]))
+                questions.append(Question(name, asked["question"], gold, KINDS[asked["category"]]))
         people.append(Person(name, sessions, tuple(questions)))
     return Corpus(tuple(people), repaired, dropped, unanswerable)
 
@@ -137,8 +136,11 @@ def read_memdaily(path: Path, step: int = 1) -> Corpus:
     for line in path.read_text(encoding="utf-8").splitlines()[::step]:
         user = json.loads(line)
         turns = sorted((_message(said) for said in user["turns"]), key=lambda turn: turn.at)
-        asked = tuple(Question(q["question"], frozenset(q["target"]), q["type"]) for q in user["questions"])
-        people.append(Person(user["user"], (Session(user["user"], tuple(turns)),), asked))
+        name = user["user"]
+        asked = tuple(
+            Question(name, q["question"], frozenset(q["target"]), q["type"]) for q in user["questions"]
+        )
+        people.append(Person(name, (Session(name, tuple(turns)),), asked))
     return Corpus(tuple(people))
 
 
@@ -150,13 +152,7 @@ def _sessions(name: str, conversation: dict[str, Any]) -> Iterator[Session]:
         yield Session(
             f"{name}-{number}",
             tuple(
-                Said(
-                    said["dia_id"],
-                    said["speaker"],
-                    said["text"],
-                    start + timedelta(seconds=index),
-                    written,
-                )
+                Said(said["dia_id"], said["speaker"], said["text"], start + timedelta(seconds=index), written)
                 for index, said in enumerate(_spoken(conversation[f"session_{number}"]))
             ),
         )

@@ -15,8 +15,8 @@ from unittest import mock
 
 from bench.recall_quality.data import Person, Session
 from bench.recall_quality.scores import DEPTH, Answer
-from hermes_memory.app.commands import Command, Incoming, Ingest
-from hermes_memory.core.model import Role
+from hermes_memory.app.commands import Incoming, Ingest
+from hermes_memory.core.model import LIVE, Role
 from hermes_memory.memory import Memory
 from hermes_memory.ports.embedder import Embedder
 
@@ -34,35 +34,36 @@ class Library(Memory):
         """Send all that a person says, session by session, and end each."""
         for session in person.sessions:
             for start in range(0, len(session.turns), BATCH):
-                self._settle(person.name, _request(session, start))
+                job = self._loop.run(self._remember(self._key(person.name), _request(session, start)))
+                assert job["status"] == "done", f"{session.id}: {job}"
             self.end_session(person.name, session.id)
 
-    def evidence(self, user: str) -> dict[str, frozenset[str]]:
-        """Memory id → the ids of all messages it rests on, whatever its status."""
+    def records(self, user: str) -> dict[str, Record]:
+        """Every memory by id, whatever its status."""
         return {
-            record["id"]: frozenset(piece["message_id"] for piece in record["evidence"])
-            for record in self.memories(user)
+            one["id"]: Record(
+                frozenset(piece["message_id"] for piece in one["evidence"]), one["status"] in LIVE
+            )
+            for one in self.memories(user)
         }
-
-    def _settle(self, user: str, command: Command) -> None:
-        assert isinstance(command, Ingest)
-        job = self._loop.run(self._remember(self._key(user), command))
-        assert job["status"] == "done", f"{user}: {job}"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the product found. ``kept`` is the share of gold turns that some live memory rests on."""
+class Record:
+    """The messages that a memory rests on, all of them, and whether recall can see it."""
 
-    answers: list[Answer]
-    kept: float
-    memories: int
+    messages: frozenset[str]
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What became of the turns. ``kept`` is the share of gold turns that some live memory rests on."""
+
     turns: int
-    ingest_s: float
-
-    def of(self, answers: list[Answer]) -> Outcome:
-        """The same intake with other answers."""
-        return Outcome(answers, self.kept, self.memories, self.turns, self.ingest_s)
+    memories: int
+    kept: float
+    seconds: float
 
 
 class Trial:
@@ -77,51 +78,53 @@ class Trial:
         self._people, self._config, self._embedder, self._overrides = people, config, embedder, overrides
         self._folder = tempfile.TemporaryDirectory(prefix="hermes-bench-")
         self._data = Path(self._folder.name) / "data"
-        self._evidence: dict[str, dict[str, frozenset[str]]] = {}
         start = time.perf_counter()
         with self._open(self._data, {}) as library:
             for person in people:
                 library.take_in(person)
-            self.ingest_s = time.perf_counter() - start
-            self._evidence = {person.name: library.evidence(person.name) for person in people}
-            self.live = {p.name: _live(library, p.name) for p in people}
+            seconds = time.perf_counter() - start
+            self._records = {person.name: library.records(person.name) for person in people}
+        self.intake = Intake(
+            turns=sum(len(person.turns) for person in people),
+            memories=sum(record.live for records in self._records.values() for record in records.values()),
+            kept=self._kept(),
+            seconds=seconds,
+        )
 
     def close(self) -> None:
         """Throw the data away."""
         self._folder.cleanup()
 
-    def ask(self, more: Overrides | None = None) -> Outcome:
+    def ask(self, more: Overrides | None = None) -> list[Answer]:
         """Every question, under the trial's configuration and ``more`` (keys that only recall reads)."""
         copy = Path(self._folder.name) / "copy"
         shutil.copytree(self._data, copy)
         try:
             with self._open(copy, more or {}) as library:
-                answers = [answer for person in self._people for answer in self._each(library, person)]
+                return [answer for person in self._people for answer in self._answers(library, person)]
         finally:
             shutil.rmtree(copy)
-        gold = [(p.name, turn) for p in self._people for q in p.questions for turn in q.gold]
-        kept = {
-            p.name: frozenset[str]().union(*(self._evidence[p.name][one] for one in self.live[p.name]))
-            for p in self._people
-        }
-        return Outcome(
-            answers,
-            sum(turn in kept[name] for name, turn in gold) / len(gold),
-            sum(map(len, self.live.values())),
-            sum(len(p.turns) for p in self._people),
-            self.ingest_s,
-        )
 
-    def _each(self, library: Library, person: Person) -> Iterator[Answer]:
+    def _answers(self, library: Library, person: Person) -> Iterator[Answer]:
         last = max(turn.at for turn in person.turns)
-        known = self._evidence[person.name]
+        records = self._records[person.name]
         for question in person.questions:
             asyncio.run(self._embedder.queries([question.text]))  # remembered: what is timed is the search
             start = time.perf_counter()
             answer = library.recall(person.name, question.text, top_k=DEPTH, as_of=last)
             spent_ms = (time.perf_counter() - start) * 1000
             ranked = [hit["id"] for hit in answer["memories"] if hit["score"] is not None]
-            yield Answer(question, [known[one] for one in ranked], spent_ms)
+            yield Answer(question, [records[one].messages for one in ranked], spent_ms)
+
+    def _kept(self) -> float:
+        live = {
+            name: frozenset[str]().union(*(record.messages for record in records.values() if record.live))
+            for name, records in self._records.items()
+        }
+        gold = [
+            (asked.of, turn) for person in self._people for asked in person.questions for turn in asked.gold
+        ]
+        return sum(turn in live[name] for name, turn in gold) / len(gold)
 
     @contextmanager
     def _open(self, data: Path, more: Overrides) -> Iterator[Library]:
@@ -149,7 +152,3 @@ def _request(session: Session, start: int) -> Ingest:
         for turn in session.turns[start : start + BATCH]
     )
     return Ingest(session_id=session.id, messages=messages, timezone="UTC")
-
-
-def _live(library: Library, user: str) -> list[str]:
-    return [one["id"] for status in ("active", "review") for one in library.memories(user, status=status)]

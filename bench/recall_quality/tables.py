@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,11 +23,18 @@ def answerable(answers: Sequence[Answer]) -> list[Answer]:
     return [answer for answer in answers if answer.question.kind != ADVERSARIAL]
 
 
-def quality(title: str, found: Found) -> Table:
-    """Recall of each system over the questions of categories 1 to 4, and how long a query takes."""
-    return table(
-        title, _QUALITY, [_quality_row(name, answerable(answers)) for name, answers in found.items()]
-    )
+def about(found: Found, names: Collection[str], *, inside: bool) -> dict[str, list[Answer]]:
+    """The answers about people who are, or are not, among ``names``."""
+    return {
+        system: [answer for answer in answers if (answer.question.of in names) is inside]
+        for system, answers in found.items()
+    }
+
+
+def quality(title: str, found: Found, *, adversarial: bool = False) -> Table:
+    """Recall of each system over the questions, and how long a query takes."""
+    chosen = {name: answers if adversarial else answerable(answers) for name, answers in found.items()}
+    return table(title, _QUALITY, [_quality_row(name, answers) for name, answers in chosen.items()])
 
 
 def hits(title: str, found: Found) -> Table:
