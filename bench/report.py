@@ -42,16 +42,21 @@ class Limit:
 
 @dataclass(slots=True)
 class Report:
-    """One benchmark's outcome. ``figures`` are what limits are held against; ``data`` goes to the file."""
+    """One benchmark's outcome. ``figures`` are what limits are held against; ``data`` goes to the file.
+
+    ``left_out`` says of a figure why it was not measured this time: its limit is not held.
+    """
 
     name: str
     figures: dict[str, float] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def missed(self, limits: Sequence[Limit]) -> list[Limit]:
         """The limits that do not hold; one whose figure was not measured counts as missed."""
-        return [limit for limit in limits if not limit.holds(self.figures.get(limit.figure, math.nan))]
+        held = [limit for limit in limits if limit.figure not in self.left_out]
+        return [limit for limit in held if not limit.holds(self.figures.get(limit.figure, math.nan))]
 
     def save(self, folder: Path, surroundings: Mapping[str, Any]) -> Path:
         """Write everything as JSON, named by benchmark and time."""
