@@ -11,7 +11,15 @@ from typing import Protocol
 
 from rich.console import Console
 
-from bench import conflict_suite, extraction_quality, extraction_zh, gate_cost, recall_latency, warm_memory
+from bench import (
+    conflict_suite,
+    extraction_quality,
+    extraction_zh,
+    gate_cost,
+    recall_latency,
+    relatedness,
+    warm_memory,
+)
 from bench.relevance_growth import suite as relevance_growth
 from bench.report import Limit, Report, environment
 from bench.stack import Say
@@ -40,6 +48,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS),
+    "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
 }
