@@ -1,4 +1,4 @@
-"""``python -m bench [gates|recall|memory|conflicts|extraction-zh|extraction|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
+"""``python -m bench [gates|recall|recall-load|relevance-growth|relatedness|…|all] [--quick] [--out DIR]``: 1 when a limit is missed, else 0."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from bench import (
     extraction_zh,
     gate_cost,
     recall_latency,
+    recall_load,
     relatedness,
     warm_memory,
 )
@@ -49,6 +50,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS),
     "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
+    "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
 }

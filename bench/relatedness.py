@@ -157,7 +157,7 @@ def report(outcomes: Sequence[Outcome], people: Sequence[Persona]) -> Report:
         *_rows("related", related, lambda o: o.language),
         *_rows("related, turn kept", possible, lambda o: o.language),
         *_rows("unrelated", unrelated, lambda o: o.language),
-        *_rows("unrelated", unrelated, lambda o: o.asked.kind),
+        *_rows("unrelated", unrelated, lambda o: o.asked.kind)[1:],
     ]
     missed = [outcome for outcome in outcomes if not outcome.right]
     said = {(one.id, name): text for one in people for name, text in one.turns}

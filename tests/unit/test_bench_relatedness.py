@@ -26,7 +26,7 @@ def a_hit(content: str, message: str, *, always: bool = False) -> dict[str, Any]
         "score": 0.9,
         "evidence": evidence,
         "lock": "pending",
-        "object": content.split()[-1],
+        "object": content.rsplit(maxsplit=1)[-1],
     }
 
 
