@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -21,6 +21,7 @@ from bench import (
     relatedness,
     warm_memory,
 )
+from bench.relevance_growth import plot
 from bench.relevance_growth import suite as relevance_growth
 from bench.report import Limit, Report, environment
 from bench.stack import Say
@@ -34,6 +35,9 @@ class Run(Protocol):
     def __call__(self, *, quick: bool, say: Say) -> Report: ...
 
 
+Draw = Callable[[Mapping[str, Any]], None]  # writes the documentation's part from a report's data
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """What to run and what must hold."""
@@ -41,6 +45,7 @@ class Benchmark:
     run: Run
     limits: Sequence[Limit]
     needs: Path | None = None  # data that is not part of the product: without it there is nothing to measure
+    draw: Draw | None = None  # --docs
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -48,7 +53,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
-    "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS),
+    "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
     "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
@@ -64,28 +69,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("which", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="fewer users and requests; figures are rough")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes")
+    parser.add_argument("--docs", action="store_true", help="write plots and tables into the documentation")
     chosen = parser.parse_args(arguments)
     names = list(BENCHMARKS) if chosen.which == "all" else [chosen.which]
     console = Console(width=None if sys.stdout.isatty() else 160)
-    kept = [_one(name, chosen.quick, chosen.out, console) for name in names]
+    kept = [_one(name, chosen, console) for name in names]
     return 0 if all(kept) else 1
 
 
-def _one(name: str, quick: bool, out: Path, console: Console) -> bool:
+def _one(name: str, chosen: argparse.Namespace, console: Console) -> bool:
     benchmark, surroundings = BENCHMARKS[name], environment()
     if benchmark.needs is not None and not benchmark.needs.exists():
         console.print(
             f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder"
         )
         return True
-    report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
+    report = benchmark.run(quick=chosen.quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
     for drawn in report.tables:
         console.print(drawn)
     missed = report.missed(benchmark.limits)
     for limit in benchmark.limits:
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
         console.print(f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}")
-    console.print(f"saved {report.save(out, surroundings)}")
+    console.print(f"saved {report.save(chosen.out, surroundings)}")
+    if chosen.docs and benchmark.draw is not None:
+        benchmark.draw(report.data)
     return not missed
 
 
