@@ -20,8 +20,8 @@ from bench.report import ROOT
 PAGE = ROOT / "docs" / "explanation" / "recall.md"
 PLOT = PAGE.with_name("recall-size.svg")
 MARK = re.compile(r"(<!-- growth -->\n).*?(\n<!-- end growth -->)", re.DOTALL)
-WIDTH, HEIGHT = 330, 250  # of a panel
-LEFT, RIGHT, TOP, BOTTOM = 46, 62, 40, 44  # its margins
+WIDTH, HEIGHT = 345, 250  # of a panel
+LEFT, RIGHT, TOP, BOTTOM = 46, 76, 40, 44  # its margins
 COLOURS = ("#1b6ca8", "#c2571a")
 STYLE = (
     "text{font:11px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:12px}"
