@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -19,11 +19,15 @@ from bench import (
     gate_cost,
     knowledge_recall,
     recall_latency,
+    recall_load,
     recall_quality,
+    relatedness,
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
 from bench.recall_quality.keys import overrides_of
+from bench.relevance_growth import plot
+from bench.relevance_growth import suite as relevance_growth
 from bench.report import Limit, Report, environment
 from bench.stack import Say
 
@@ -36,6 +40,9 @@ class Run(Protocol):
     def __call__(self, *, quick: bool, say: Say) -> Report: ...
 
 
+Draw = Callable[[Mapping[str, Any]], None]  # writes the documentation's part from a report's data
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """What to run and what must hold."""
@@ -43,6 +50,7 @@ class Benchmark:
     run: Run
     limits: Sequence[Limit]
     needs: Path | None = None  # data that is not part of the product: without it there is nothing to measure
+    draw: Draw | None = None  # --docs
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -50,6 +58,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
+    "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
+    "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
+    "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
@@ -66,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer users and requests; figures are rough")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where the JSON goes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="recall-quality only")
+    parser.add_argument("--docs", action="store_true", help="write plots and tables into the documentation")
     chosen = parser.parse_args(arguments)
     if chosen.set and chosen.which != "recall-quality":
         parser.error("--set is for recall-quality")
@@ -75,18 +87,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.set:
         changed = partial(recall_quality.run, overrides=overrides_of(chosen.set))
         known["recall-quality"] = replace(known["recall-quality"], run=changed)
-    kept = [_one(name, known[name], chosen.quick, chosen.out, console) for name in names]
+    kept = [_one(name, known[name], chosen, console) for name in names]
     return 0 if all(kept) else 1
 
 
-def _one(name: str, benchmark: Benchmark, quick: bool, out: Path, console: Console) -> bool:
+def _one(name: str, benchmark: Benchmark, chosen: argparse.Namespace, console: Console) -> bool:
     surroundings = environment()
     if benchmark.needs is not None and not benchmark.needs.exists():
         console.print(
             f"[yellow]skipped[/yellow]  {name}: no {benchmark.needs.name}; DATA_DIR names the data folder"
         )
         return True
-    report = benchmark.run(quick=quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
+    report = benchmark.run(quick=chosen.quick, say=lambda text: console.print(f"[dim]{name}: {text}[/dim]"))
     for drawn in report.tables:
         console.print(drawn)
     missed = report.missed(benchmark.limits)
@@ -96,7 +108,9 @@ def _one(name: str, benchmark: Benchmark, quick: bool, out: Path, console: Conso
             continue
         mark = "[red]missed[/red]" if limit in missed else "[green]holds[/green]"
         console.print(f"{mark}  {limit.what}: {report.figures.get(limit.figure, float('nan')):.4g} {limit}")
-    console.print(f"saved {report.save(out, surroundings)}")
+    console.print(f"saved {report.save(chosen.out, surroundings)}")
+    if chosen.docs and benchmark.draw is not None:
+        benchmark.draw(report.data)
     return not missed
 
 

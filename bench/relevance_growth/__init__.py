@@ -1,0 +1,1 @@
+"""Whether what recall brings stays relevant while more and more of other topics is remembered."""
