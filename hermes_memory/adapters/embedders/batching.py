@@ -33,6 +33,10 @@ class BatchingEmbedder(ABC):
         """Name and dimension of the model."""
         return self._info
 
+    async def warm(self) -> None:
+        """Ask the model once, so that it is loaded, and what does not fit is found out, before the first text."""
+        await self.queries(["warm"])
+
     async def queries(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of search queries, shape (len(texts), dimension)."""
         rows = await self._cache.look_up(

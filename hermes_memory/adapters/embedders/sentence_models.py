@@ -88,10 +88,6 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
         }
         self._model: ModelThread[Any] = ModelThread(self._load, "embedder")
 
-    async def warm(self) -> None:
-        """Load the model now rather than with the first text."""
-        await self._embed(["warm"], True)
-
     async def aclose(self) -> None:
         """Let the worker thread go; texts still waiting are given up."""
         self._model.close()
