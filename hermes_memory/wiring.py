@@ -24,7 +24,7 @@ from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
-from hermes_memory.config import Settings
+from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.privacy import mask
@@ -46,53 +46,79 @@ def _configs(*names: str) -> Path:
 
 
 def build_profile(settings: Settings) -> EmbedderProfile:
-    """What is known about the configured embedder: dimension and calibration.
+    """What is known about the configured embedder: dimension and calibration."""
+    return load_profile(calibration_file(settings))
+
+
+def calibration_file(settings: Settings) -> Path:
+    """Where the configured calibration is: a shipped one by name, or any by path."""
+    named = settings.embedder.calibration
+    return Path(named) if names_file(named) else _configs("embedders", f"{named}.toml")
+
+
+def build_embedder(settings: Settings) -> Embedder:
+    """The embedder, not yet loaded."""
+    return _kind_of_embedder(settings).build(settings, embedder_info(settings))
+
+
+def build_ledger(settings: Settings, data: Path) -> Ledger:
+    """The system of record under the data directory, not yet opened."""
+    if settings.ledger.kind != "sqlite":
+        raise InvalidConfig("ledger.kind", "must be sqlite")
+    return SqliteLedger(
+        data / DATABASE,
+        synchronous=settings.ledger.synchronous,
+        busy_timeout_s=settings.ledger.busy_timeout_s,
+        outbox=False,  # a user's own actor searches its memories: there is no index to feed
+    )
+
+
+def build_policy(settings: Settings) -> Policy:
+    """Rules, dimensions, calibration, words and the privacy gate."""
+    segmenter = Segmenter(read_stop_words(_configs("words")))
+    detector = SecretDetector()
+    return Policy(
+        rules=settings.rules,
+        dimensions=load_dimensions(_configs("dimensions.toml")),
+        calibration=build_profile(settings).calibration,
+        words=segmenter.words,
+        anchors=load_anchors(_configs("words", "anchors.toml")),
+        mask=lambda text: mask(text, detector.find(text)),
+        answers=load_answers(_configs("words") / "answers.toml"),
+    )
+
+
+def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
+    """Extraction and embedding in this process."""
+    return LocalDistiller(load_rule_extractor(), embedder)
+
+
+# embedders and rerankers
+
+
+def embedder_info(settings: Settings) -> EmbedderInfo:
+    """The configured model and its dimension, without building it.
 
     Raises:
-        InvalidConfig: the calibration was made for another model or dimension.
+        InvalidConfig: there is no such kind, or a setting does not fit it.
     """
-    chosen = settings.embedder
-    own = chosen.calibration.endswith(".toml")
-    path = Path(chosen.calibration) if own else _configs("embedders", f"{chosen.calibration}.toml")
-    profile = load_profile(path)
-    made_for = EmbedderInfo(profile.model, profile.dimension)
-    info = _named(settings, made_for)
-    if info != made_for:
-        raise InvalidConfig("embedder.calibration", f"was made for {made_for}, the embedder is {info}")
-    return profile
-
-
-def build_embedder(settings: Settings, *, calibrated: bool = True) -> Embedder:
-    """The embedder, not yet loaded.
-
-    ``calibrated=False`` asks for no calibration: the model and its dimension must then be configured.
-
-    Raises:
-        InvalidConfig: model, dimension and calibration do not belong together, or a setting is missing.
-    """
-    made_for = EmbedderInfo("", 0)
-    if calibrated:
-        profile = build_profile(settings)
-        made_for = EmbedderInfo(profile.model, profile.dimension)
-    return _kind_of_embedder(settings).build(settings, _named(settings, made_for))
+    chosen, built_in = settings.embedder, _kind_of_embedder(settings).built_in
+    if built_in is not None:
+        info = EmbedderInfo(chosen.model or built_in.name, chosen.dimension or built_in.dimension)
+        if info != built_in:
+            raise InvalidConfig("embedder.model", f"of the kind {chosen.kind} is {built_in}, not {info}")
+        return info
+    if not chosen.model:
+        raise InvalidConfig("embedder.model", f"must be named for the kind {chosen.kind}")
+    if not chosen.dimension:
+        raise InvalidConfig("embedder.dimension", f"must be given for the kind {chosen.kind}")
+    return EmbedderInfo(chosen.model, chosen.dimension)
 
 
 async def let_go(embedder: Embedder) -> None:
     """End the threads and connections of an embedder that is needed no more."""
     if isinstance(embedder, BatchingEmbedder):
         await embedder.aclose()
-
-
-def _named(settings: Settings, made_for: EmbedderInfo) -> EmbedderInfo:
-    """The model and dimension that are configured; what is not takes the calibration's, if the model may be any."""
-    chosen, built_in = settings.embedder, _kind_of_embedder(settings).built_in
-    other = built_in or made_for
-    info = EmbedderInfo(chosen.model or other.name, chosen.dimension or other.dimension)
-    if built_in is not None and info != built_in:
-        raise InvalidConfig("embedder.model", f"of the kind {chosen.kind} is {built_in}, not {info}")
-    if not info.name or not info.dimension:
-        raise InvalidConfig("embedder.model", "must be named, and its dimension given, without a calibration")
-    return info
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +156,10 @@ def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
     from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
 
     chosen = settings.embedder
+    if chosen.path and not Path(chosen.path).is_absolute():
+        raise InvalidConfig(
+            "embedder.path", "must be absolute: other processes have other working directories"
+        )
     return SentenceTransformerEmbedder(
         info, path=chosen.path, device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
         query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
@@ -191,36 +221,7 @@ def _reranker(settings: Settings) -> Reranker:
     return ChatReranker(endpoint, chosen.model, load_prompt(_configs("prompts", "rerank.toml")))
 
 
-def build_ledger(settings: Settings, data: Path) -> Ledger:
-    """The system of record under the data directory, not yet opened."""
-    if settings.ledger.kind != "sqlite":
-        raise InvalidConfig("ledger.kind", "must be sqlite")
-    return SqliteLedger(
-        data / DATABASE,
-        synchronous=settings.ledger.synchronous,
-        busy_timeout_s=settings.ledger.busy_timeout_s,
-        outbox=False,  # a user's own actor searches its memories: there is no index to feed
-    )
-
-
-def build_policy(settings: Settings) -> Policy:
-    """Rules, dimensions, calibration, words and the privacy gate."""
-    segmenter = Segmenter(read_stop_words(_configs("words")))
-    detector = SecretDetector()
-    return Policy(
-        rules=settings.rules,
-        dimensions=load_dimensions(_configs("dimensions.toml")),
-        calibration=build_profile(settings).calibration,
-        words=segmenter.words,
-        anchors=load_anchors(_configs("words", "anchors.toml")),
-        mask=lambda text: mask(text, detector.find(text)),
-        answers=load_answers(_configs("words") / "answers.toml"),
-    )
-
-
-def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
-    """Extraction and embedding in this process."""
-    return LocalDistiller(load_rule_extractor(), embedder)
+# hosts
 
 
 def host_rules(settings: Settings) -> HostRules:
@@ -254,7 +255,12 @@ def build_host(
     metrics: Metrics | None = None,
     owns: Callable[[UserKey], bool] = lambda _: True,
 ) -> UserHost:
-    """A host over the configured ledger, not yet started."""
+    """A host over the configured ledger, not yet started.
+
+    Raises:
+        InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
+    """
+    check_calibration(settings, embedder)
     return UserHost(
         name,
         build_ledger(settings, data),
@@ -267,3 +273,14 @@ def build_host(
         owns,
         build_second_look(settings),
     )
+
+
+def check_calibration(settings: Settings, embedder: EmbedderInfo) -> None:
+    """Raises InvalidConfig if the configured calibration is another embedder's."""
+    profile = build_profile(settings)
+    of = EmbedderInfo(profile.model, profile.dimension)
+    if of != embedder:
+        raise InvalidConfig(
+            "embedder.calibration",
+            f"is of {of}, the embedder is {embedder}; make one with `hermes calibrate`",
+        )

