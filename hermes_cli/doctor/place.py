@@ -29,7 +29,7 @@ def look_at_plan(settings: Settings, data: Path) -> list[Finding]:
     rows = {
         "ledger": f"{settings.ledger.kind}, {data / DATABASE}, synchronous {settings.ledger.synchronous}",
         "index": "exact, in the memory of each user's actor",
-        "embedder": f"{settings.embedder.kind}, on the CPU, in the app and in the distiller",
+        "embedder": f"{_embedder(settings)}, in the app and in the distiller",
         "extractor": f"rules, zh and en, in {serve.distiller_replicas} distiller(s)",
         "users": f"{actors.placement} placement, {actors.hosts} host(s) of {actors.memory_budget_mb} MB",
         "app": f"Ray Serve at http://{serve.host}:{serve.port}",
@@ -97,10 +97,15 @@ def _ledger(database: Path, settings: Settings) -> Finding:
     if schema > SCHEMA_VERSION:
         detail = f"{about}; this release reads up to schema {SCHEMA_VERSION}"
         return Finding("data", "ledger", Level.PROBLEM, detail)
-    if facts.get("embedder") != settings.embedder.kind:
-        detail = f"{about}; the configuration names {settings.embedder.kind}"
+    if facts.get("embedder") != _embedder(settings):
+        detail = f"{about}; the configuration names {_embedder(settings)}"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     return Finding("data", "ledger", Level.OK, about)
+
+
+def _embedder(settings: Settings) -> str:
+    """The name that data is stored with; a kind with one model only is called as that is."""
+    return settings.embedder.model or settings.embedder.kind
 
 
 def look_at_machine(settings: Settings, data: Path) -> list[Finding]:

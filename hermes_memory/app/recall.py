@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
@@ -20,7 +20,7 @@ from hermes_memory.core.episodes import SAID
 from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.profile import build_profile
-from hermes_memory.core.ranking import Query, Ranked, Shelf, current_side, in_reach, rank
+from hermes_memory.core.ranking import RERANK, Query, Ranked, Shelf, current_side, in_reach, rank, reranked
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
 
@@ -40,6 +40,22 @@ class Recalled:
     returned: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the ranking found, before anything is assembled; ``archived`` says that it comes from the archive.
+
+    ``hits`` may be more than are asked for: so many of the best that a second look can be taken at them.
+    """
+
+    query: Query
+    hits: list[Ranked]
+    top_k: int
+    budget_chars: int
+    archived: bool
+    timings_s: dict[str, float]
+    degraded: tuple[str, ...] = ()
+
+
 def recall(
     state: UserState,
     wanted: Recall,
@@ -48,12 +64,28 @@ def recall(
     shelf: KnowledgeShelf | None = None,
     zone: tzinfo | None = None,
 ) -> Recalled:
-    """Assemble in the order of SPEC §7.1 and stay within the budget of §7.4. Raises InvalidInput for too small a one.
+    """Find and assemble, where nobody takes a second look. Raises InvalidInput for too small a budget.
 
     ``shelf`` holds the knowledge packs of the user's namespace, ``zone`` is where the user is.
     """
+    return assemble(state, wanted, find(state, wanted, policy, now, zone), policy, now, shelf)
+
+
+def find(
+    state: UserState,
+    wanted: Recall,
+    policy: Policy,
+    now: datetime,
+    zone: tzinfo | None = None,
+    candidates: int = 0,
+) -> Found:
+    """The hits, best first: as many as are asked for, or ``candidates`` if that is more.
+
+    Raises InvalidInput for too small a budget.
+    """
     started = time.perf_counter()
     budget_chars = _budget(wanted, policy)
+    top_k = wanted.top_k or policy.rules.recall.top_k
     query = Query(
         text=wanted.query,
         vector=wanted.vector,
@@ -61,7 +93,7 @@ def recall(
         session_id=wanted.session_id,
         scene=policy.mask(wanted.scene) if wanted.scene is not None else None,  # as it was stored
         as_of=wanted.as_of or now,
-        top_k=wanted.top_k or policy.rules.recall.top_k,
+        top_k=max(top_k, candidates),
         asked=policy.read(wanted.query, wanted.as_of or now, wanted.timezone or NO_ZONE),
     )
     query = replace(query, moment=moment_of(query, zone, policy))
@@ -69,15 +101,41 @@ def recall(
     if wanted.as_of is not None:
         hits = _parts_of_later_records(state, query, policy, hits)
     returned = [] if hits else _from_archive(state, query, policy, now)
-    hits = hits or returned
-    ranked_at = time.perf_counter()
+    return Found(
+        query=query, hits=hits or returned, top_k=top_k, budget_chars=budget_chars, archived=bool(returned),
+        timings_s={"rank": time.perf_counter() - started},
+    )  # fmt: skip
+
+
+def looked_at_again(found: Found, relevances: Mapping[str, float] | None, took_s: float) -> Found:
+    """``found`` in the order of a second look; None: it failed, the order stays and the answer says so.
+
+    Hits without a relevance were not there to be looked at when the question was asked: they stay out.
+    """
+    timings_s = {**found.timings_s, RERANK: took_s}
+    if relevances is None:
+        return replace(found, timings_s=timings_s, degraded=("reranker",))
+    return replace(found, timings_s=timings_s, hits=reranked(found.hits, relevances))
+
+
+def assemble(
+    state: UserState,
+    wanted: Recall,
+    found: Found,
+    policy: Policy,
+    now: datetime,
+    shelf: KnowledgeShelf | None = None,
+) -> Recalled:
+    """The answer from what was found, in the order of SPEC §7.1 and within the budget of §7.4."""
+    started = time.perf_counter()
+    query, hits = found.query, found.hits[: found.top_k]
     always = [memory for memory in state.always.values() if in_reach(memory, query)]
     known = beside_memories(shelf, query, policy, len(hits))
     material = _material(state, query, hits, always, _told_here(state, wanted, policy, now), known)
-    block = compose(material, budget_chars, policy.rules.briefing, policy.dimensions)
+    block = compose(material, found.budget_chars, policy.rules.briefing, policy.dimensions)
     ask = _question(state, wanted, now) if "ask" in wanted.include else None
     memories = _listed(hits, always) if "memories" in wanted.include else []
-    done = time.perf_counter()
+    timings_s = {**found.timings_s, "assemble": time.perf_counter() - started}
     answer = {
         "context": block.text,
         "memories": memories,
@@ -85,14 +143,15 @@ def recall(
         "ask": ask,
         "version": state.version,
         "as_of": query.as_of.isoformat(),
-        "degraded": [],
+        "degraded": list(found.degraded),
         "over_budget": block.over_budget,
-        "timings_ms": {"rank": _ms(ranked_at - started), "assemble": _ms(done - ranked_at)},
+        "timings_ms": {name: _ms(seconds) for name, seconds in timings_s.items()},
     }
     if known:
         answer["knowledge"] = [known_record(one, block.language) for one in known]
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
-    return Recalled(answer, shown, ask["id"] if ask else None, tuple(hit.memory.id for hit in returned))
+    returned = tuple(hit.memory.id for hit in hits) if found.archived else ()
+    return Recalled(answer, shown, ask["id"] if ask else None, returned)
 
 
 def _parts_of_later_records(

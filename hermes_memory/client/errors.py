@@ -100,6 +100,11 @@ def _embedder_mismatch(problem: Problem) -> HermesError:
     return errors.EmbedderMismatch(found[1], found[2]) if found else _unknown(problem)
 
 
+def _model_failed(problem: Problem) -> HermesError:
+    what, found, why = problem.detail.partition(" gave no usable answer: ")
+    return errors.ModelFailed(what, why) if found else _unknown(problem)
+
+
 def _data_in_use(problem: Problem) -> HermesError:
     found = re.match(r"(.+) is in use by (.+?);", problem.detail)
     return errors.DataInUse(found[1], found[2]) if found else _unknown(problem)
@@ -127,6 +132,7 @@ _BUILD: Mapping[str, Callable[[Problem], HermesError]] = {
     errors.OutcomeUnknown.code: lambda _: errors.OutcomeUnknown(),
     errors.LedgerUnavailable.code: _rest(errors.LedgerUnavailable, "the ledger is unavailable: "),
     errors.ExtractionFailed.code: _rest(errors.ExtractionFailed, "extraction failed: "),
+    errors.ModelFailed.code: _model_failed,
     errors.DataInUse.code: _data_in_use,
     errors.StartupFailed.code: lambda _: errors.StartupFailed("the server"),
     errors.EmbedderMismatch.code: _embedder_mismatch,

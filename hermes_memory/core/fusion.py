@@ -118,7 +118,9 @@ class Fused:
         rows = np.fromiter((self._rows[one] for one in memory_ids if one in self._rows), np.intp)
         per_unit = self._rules.meaning
         evidence = _joined(self._evidence, rows, self._beside(rows, places))
-        bearing = _joined(np.float32(per_unit) * self._bearing, rows, self._beside(rows, places)) / np.float32(per_unit)
+        bearing = _joined(
+            np.float32(per_unit) * self._bearing, rows, self._beside(rows, places)
+        ) / np.float32(per_unit)
         return self._read(rows, evidence, bearing)
 
     def around(self, rows: Rows, places: Places) -> set[str]:

@@ -23,6 +23,7 @@ from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, M
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.vectors import VectorTable
 
+RERANK = "rerank"  # one more part, of what a second look was taken at
 PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
 Factors = tuple[float, ...]  # in the order of PARTS
 Scored = tuple[float, Memory, Factors]
@@ -194,6 +195,18 @@ def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
     episodes = [memory.id for _, memory, _ in hits if memory.dimension == SAID]
     over = told_twice(scores, places, episodes)
     return [hit for hit in hits if hit[1].id not in over]
+
+
+def reranked(hits: Iterable[Ranked], relevances: Mapping[str, float]) -> list[Ranked]:
+    """The hits that have a relevance of their own by memory id, with it as one more part of the score, best first.
+    Equal scores keep their order.
+    """
+    looked_at = [
+        Ranked(hit.memory, {**hit.parts, RERANK: relevances[hit.memory.id]})
+        for hit in hits
+        if hit.memory.id in relevances
+    ]
+    return sorted(looked_at, key=lambda hit: -hit.score)
 
 
 def current_side(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Any
 
 from hermes_memory.app.commands import (
@@ -24,7 +26,7 @@ from hermes_memory.app.commands import (
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.app.handlers import decide
 from hermes_memory.app.ingest import idle_before, outdated, repeated
-from hermes_memory.app.recall import recall
+from hermes_memory.app.recall import Recalled, assemble, find, looked_at_again, recall
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
@@ -45,6 +47,7 @@ from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.library import Library
 from hermes_memory.runtime.prepare import prepare, read_ahead
+from hermes_memory.runtime.second_look import SecondLook
 from hermes_memory.runtime.watching import Watches
 from hermes_memory.runtime.zones import Zones
 
@@ -70,6 +73,7 @@ class Surroundings:
     dimension: int
     epoch: int
     max_waiting: int
+    second_look: SecondLook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +264,13 @@ class ActiveUser:
             owner = await self.around.ledger.session_owner(self.key.namespace, query.session_id)
             if owner not in {None, self.key.user_id}:
                 raise SessionOwned
-        zone = await self.around.zones.of(query.timezone)
-        now, shelf = self.around.clock.now(), self.around.library.of(self.key.namespace)
-        recalled = recall(self.state, query, self.around.policy, now, shelf, zone)
+        around = self.around
+        zone = await around.zones.of(query.timezone)
+        now, shelf = around.clock.now(), around.library.of(self.key.namespace)
+        if around.second_look is None:
+            recalled = recall(self.state, query, around.policy, now, shelf, zone)
+        else:
+            recalled = await self._looked_at_twice(around.second_look, query, now, zone)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
@@ -273,6 +281,22 @@ class ActiveUser:
             operation_id = f"back:{self.state.version}:{digest(*recalled.returned)}"
             self.spawn(self.execute(BringBack(memory_ids=recalled.returned), operation_id, actor="recall"))
         return recalled.answer
+
+    async def _looked_at_twice(
+        self, look: SecondLook, query: Recall, now: datetime, zone: tzinfo | None
+    ) -> Recalled:
+        """A recall with a reranker in the middle; what was committed meanwhile counts, above all what was erased."""
+        policy, state, version = self.around.policy, self.state, self.state.version
+        found = find(state, query, policy, now, zone, look.candidates)
+        started = time.perf_counter()
+        relevances = await look.at(query.query, found.hits, self.around.metrics)
+        took_s = time.perf_counter() - started
+        if self.closed:
+            raise LeaseLost
+        if self.state is not state or state.version != version:
+            found = find(self.state, query, policy, now, zone, look.candidates)
+        shelf = self.around.library.of(self.key.namespace)
+        return assemble(self.state, query, looked_at_again(found, relevances, took_s), policy, now, shelf)
 
     async def _audit(self, query: ListAudit) -> dict[str, Any]:
         after = decode_cursor(query.cursor) if query.cursor else "0"

