@@ -194,6 +194,8 @@ class _Loader:
         table, user = self._data["errands"], self._data["user"]
         return ErrandWords(
             rules=[self._errand(Errand(name)) for name in table["order"]],
+            contracted=self._regex("errands.contracted", table["contracted"]),
+            expanded=str(table["expanded"]),
             opens=self._regex("errands.opens", table["opens"]),
             payload=self._regex("errands.payload", table["payload"]),
             user=self._words("user.self", user["self"]),
