@@ -62,4 +62,6 @@ def _matches(rule: ErrandRule, form: Form, places: Sequence[int]) -> bool:
 
 def _is_whole(rule: ErrandRule, form: Form) -> bool:
     """Whether the query is made of nothing but the errand's phrases."""
-    return rule.whole is not None and len(form.text) <= _TALK_CHARS and rule.whole.match(form.text) is not None
+    return (
+        rule.whole is not None and len(form.text) <= _TALK_CHARS and rule.whole.match(form.text) is not None
+    )

@@ -25,7 +25,7 @@ from hermes_memory.adapters.query_reader.data import (
     Words,
 )
 from hermes_memory.adapters.query_reader.reader import QueryReader
-from hermes_memory.adapters.query_reader.spans import RESOLVE
+from hermes_memory.adapters.query_reader.resolving import RESOLVE
 from hermes_memory.adapters.rule_extractor.regexes import alternatives
 from hermes_memory.core.asking import Errand, Want
 from hermes_memory.errors import InvalidConfig
@@ -64,7 +64,9 @@ class _Loader:
         self._data = data
         self._name = name
         self._hints: list[tuple[str, ...]] = []
-        self._macros = {key: alternatives(f"{name}.names.{key}", value) for key, value in data["names"].items()}
+        self._macros = {
+            key: alternatives(f"{name}.names.{key}", value) for key, value in data["names"].items()
+        }
         for macro, table in _WORD_TABLES.items():
             words = sorted(_words(data[table]), key=len, reverse=True)
             self._macros[macro] = "|".join(map(re.escape, words))
@@ -129,7 +131,9 @@ class _Loader:
             calendar=self._calendar(),
             rules=[self._time_rule(number, row) for number, row in enumerate(time["rule"])],
             hints=self._hints,
-            hint=Words(self._regex("time.hint_zh", time["hint_zh"]), self._regex("time.hint_en", time["hint_en"])),
+            hint=Words(
+                self._regex("time.hint_zh", time["hint_zh"]), self._regex("time.hint_en", time["hint_en"])
+            ),
             habit=self._words("time.habit", time["habit"]),
             edges=[self._edge(name, row) for name, row in self._data["edges"].items()],
             joins={name: self._join(name, joins[name]) for name in ("before", "after", "since")},
@@ -212,7 +216,9 @@ class _Loader:
             self._words(f"{where}.start", row["start"]),
             self._words(f"{where}.anywhere", row["anywhere"]),
             # atomic: each piece is taken once, however the rest goes on
-            self._regex(f"{where}.whole", rf"(?>{_BLANKS}(?:{whole})(?![a-z']){_BLANKS})+$") if whole else None,
+            self._regex(f"{where}.whole", rf"(?>{_BLANKS}(?:{whole})(?![a-z']){_BLANKS})+$")
+            if whole
+            else None,
             self._regex(f"{where}.subject", row["subject"]) if "subject" in row else None,
             self._regex(f"{where}.about", row["about"]) if "about" in row else None,
             self._words(f"{where}.veto", row["veto"]),
@@ -220,7 +226,11 @@ class _Loader:
 
     def _entities(self) -> EntityWords:
         row = self._data["entities"]
-        _only(f"{self._name}.entities", row, {"quoted", "number", "exact", "han_latin", "capital", "capitals_common"})
+        _only(
+            f"{self._name}.entities",
+            row,
+            {"quoted", "number", "exact", "han_latin", "capital", "capitals_common"},
+        )
         return EntityWords(
             quoted=self._regex("entities.quoted", row["quoted"]),
             exact=self._regex("entities.exact", row["exact"]),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from hermes_memory.adapters.query_reader.data import Edge, Form, TimeRule, TimeWords
-from hermes_memory.adapters.query_reader.spans import Here, Span, midnight, resolve
+from hermes_memory.adapters.query_reader.resolving import resolve
+from hermes_memory.adapters.query_reader.spans import Here, Span, midnight
 from hermes_memory.core.asking import Period
 
 _REACH = 24  # characters around an expression in which words belong to it
@@ -52,10 +53,13 @@ class PeriodFinder:
         except OverflowError:
             return Found((), form)
         here = Here(now, back, self._words.calendar)
-        named = self._joined(form.text, [self._edged(form.text, one) for one in self._single(form, here)], here)
+        named = self._joined(
+            form.text, [self._edged(form.text, one) for one in self._single(form, here)], here
+        )
         periods = (self._period(one.span, zone) for one in named)
         return Found(
-            tuple(dict.fromkeys(period for period in periods if period)), replace(form, text=_without(form.text, named))
+            tuple(dict.fromkeys(period for period in periods if period)),
+            replace(form, text=_without(form.text, named)),
         )
 
     def _single(self, form: Form, here: Here) -> list[Named]:
@@ -77,7 +81,9 @@ class PeriodFinder:
         """The rules of the text's scripts of whose hints one is in it."""
         hinted = [any(map(form.text.__contains__, words)) for words in self._words.hints]
         for rule in self._words.rules:
-            if hinted[rule.hint] and (rule.language is None or (form.han if rule.language == "zh" else form.latin)):
+            if hinted[rule.hint] and (
+                rule.language is None or (form.han if rule.language == "zh" else form.latin)
+            ):
                 yield rule
 
     def _edged(self, text: str, one: Named) -> Named:
