@@ -37,6 +37,9 @@ from tests.unit.asking_reader import NOW, read, spans
         ("half a year ago", "半年前", "2022-11-17 to 2023-05-19"),
         ("a few months ago", "几个月前", "2023-01-31 to 2023-07-03"),
         ("the past three months", "过去三个月", "2023-05-16 to 2023-08-17"),
+        ("the second week of November 2022", "2022年11月第二周", "2022-11-08 to 2022-11-15"),
+        ("the last week of May 2023", "2023年5月最后一周", "2023-05-25 to 2023-06-01"),
+        ("Where did I go in the summer?", "夏天我去了哪里", "2023-06-01 to 2023-09-01"),
         ("in 2019", "2019年", "2019-01-01 to 2020-01-01"),
         ("in the 1990s", "90年代", "1990-01-01 to 2000-01-01"),
         ("Q1 2023", "2023年第一季度", "2023-01-01 to 2023-04-01"),
@@ -118,7 +121,7 @@ def test_a_question_about_the_past_looks_back(text: str, expected: list[str]) ->
     "text",
     [
         "May I ask you something?", "He will march on", "What do I usually do on Mondays?", "我每周三都做什么", "15号线怎么走", "以前年轻的时候",
-        "31 June", "2月30号", "300年前的事", "500 years ago", "What did I do in three weeks?", "国庆去哪玩好", "三个月", "April's birthday", "", "?", "周末一般干什么",
+        "31 June", "2月30号", "300年前的事", "500 years ago", "What did I do in three weeks?", "国庆去哪玩好", "夏天穿什么好", "三个月", "April's birthday", "", "?", "周末一般干什么",
         "the past 300 years", "What is the 21st floor like?", "1月饼", "q9 2022", "on the 45th",
     ],
 )  # fmt: skip
