@@ -105,7 +105,7 @@ class Fused:
 
     def lift(self, memory_ids: Iterable[str], units: float) -> None:
         """Count something else that speaks for some memories as so many units of meaning."""
-        rows = [self._rows[one] for one in memory_ids if one in self._rows]
+        rows = self._rows_of(memory_ids)
         self._bearing[rows] += units
         self._evidence[rows] += units * self._rules.meaning
 
@@ -113,9 +113,13 @@ class Fused:
         """Relevance and match of some rows, by memory id."""
         return self._read(rows, self._evidence[rows], self._bearing[rows])
 
+    def of(self, memory_ids: Iterable[str]) -> dict[str, Match]:
+        """The same of some memories; those without a vector are left out."""
+        return self.matches(self._rows_of(memory_ids))
+
     def in_context(self, memory_ids: Iterable[str], places: Places) -> dict[str, Match]:
         """The same for memories whose neighbours speak for them too, by memory id."""
-        rows = np.fromiter((self._rows[one] for one in memory_ids if one in self._rows), np.intp)
+        rows = self._rows_of(memory_ids)
         per_unit = self._rules.meaning
         evidence = _joined(self._evidence, rows, self._beside(rows, places))
         bearing = _joined(
@@ -129,6 +133,9 @@ class Fused:
         turns = {(session, index + step) for row in rows.tolist() for session, index in places.of(self.ids[row]) for step in steps}  # fmt: skip
         return {memory_id for turn in turns for memory_id in places.at(turn)}
 
+    def _rows_of(self, memory_ids: Iterable[str]) -> Rows:
+        return np.fromiter((self._rows[one] for one in memory_ids if one in self._rows), np.intp)
+
     def _beside(self, rows: Rows, places: Places) -> list[list[tuple[float, list[int]]]]:
         """For each row, what stands beside it: the discount and the rows of each neighbouring turn."""
         steps = [(-number - 1, share) for number, share in enumerate(self._rules.before)]
@@ -140,8 +147,7 @@ class Fused:
 
     def _read(self, rows: Rows, evidence: Floats, bearing: Floats) -> dict[str, Match]:
         relevance = self._calibration.at(bearing)
-        gain = np.log1p(np.exp(np.minimum(evidence, _HIGHEST)))
-        match = gain / (gain + self._rules.half)
+        match = 1 / (1 + np.exp(np.clip(self._rules.even - evidence, -_HIGHEST, _HIGHEST)))
         return {
             self.ids[row]: Match(value, share)
             for row, value, share in zip(rows.tolist(), relevance.tolist(), match.tolist(), strict=True)

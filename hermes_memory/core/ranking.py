@@ -136,12 +136,10 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     least = recall.errand_relevance if errand else recall.threshold
     found = {memory_id: match for memory_id, match in found.items() if match.relevance >= least}
     if not errand:
-        for dimension in yardstick.dimensions.called_by(query.text):
-            for memory_id in shelf.slots.get(dimension, ()):
-                known = found.get(memory_id, Match(0.0, 0.0))
-                found[memory_id] = Match(
-                    max(known.relevance, recall.slot_relevance), max(known.match, rules.slot)
-                )
+        called = yardstick.dimensions.called_by(query.text)
+        wanted = [memory_id for dimension in called for memory_id in shelf.slots.get(dimension, ())]
+        for memory_id, (relevance, match) in fused.of(wanted).items():
+            found[memory_id] = Match(max(relevance, recall.slot_relevance), match)
     return found
 
 

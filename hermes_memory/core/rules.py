@@ -208,17 +208,15 @@ class FusionRules:
     meaning: float
     words: float
     covered: float
-    half: float
-    slot: float
+    even: float
     period: float
     before: tuple[float, ...]
     after: tuple[float, ...]
     candidates: int
 
     def __post_init__(self) -> None:
-        _within("fusion", 1e-3, MANY, meaning=self.meaning, half=self.half)
-        _within("fusion", 0, 100, words=self.words, covered=self.covered, period=self.period)
-        _within("fusion", 0, 1, slot=self.slot)
+        _within("fusion", 1e-3, MANY, meaning=self.meaning)
+        _within("fusion", 0, 100, words=self.words, covered=self.covered, even=self.even, period=self.period)
         for name in ("before", "after"):
             _within(
                 "fusion",

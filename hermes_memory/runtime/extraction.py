@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.app.distil import distil
 from hermes_memory.core.candidate import ExtractionRequest
+from hermes_memory.core.episodes import SAID
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import Fenced, HermesError, LeaseLost, LedgerUnavailable
@@ -163,11 +164,15 @@ class Extraction:
         )
 
     def _touched(self, batch: list[Turn]) -> tuple[Memory, ...]:
-        """The memories that the turns may speak of, by their words: what the extractor can affirm."""
+        """The statements that the turns may speak of, by their words: what the extractor can affirm, so no episodes."""
         state, found = self._user.state, dict[str, Memory]()
+        said = state.slots.get(SAID)
+        statements = state.live.keys() - said.keys() if said else None
         for turn in batch:
             scores = state.shelf.words.scores(self._user.around.policy.words(turn.content))
-            found |= {memory_id: state.live[memory_id] for memory_id, _ in scores.top(self._rules.known)}
+            found |= {
+                memory_id: state.live[memory_id] for memory_id, _ in scores.top(self._rules.known, statements)
+            }
         return tuple(found.values())
 
     async def _failed(self, places: tuple[Place, ...], failure: Exception, failures: int) -> bool:

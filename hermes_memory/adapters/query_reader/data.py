@@ -194,6 +194,8 @@ class ErrandWords:
     """The errands in the order in which they are tried, and what is passed over."""
 
     rules: Sequence[ErrandRule]
+    contracted: Regex
+    expanded: str
     opens: Regex
     payload: Regex
     user: Words

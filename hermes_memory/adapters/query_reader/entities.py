@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from hermes_memory.adapters.query_reader.data import EntityWords
+from hermes_memory.core.text import language
 from hermes_memory.core.words import normal
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?。！？\n]\s?)[\s\"“'(]*$")
 _POSSESSIVE = re.compile(r"'s?$")
-_HAN = re.compile("[\u3400-\u9fff]")
 _MARKED = re.compile("[0-9@]|http")  # without one of these nothing is exact and nothing is an amount
 _START_REACH = 4  # characters before a word that show whether a sentence begins with it
 _MOST = 16
@@ -29,7 +29,7 @@ class EntityFinder:
         that name periods: a year is no number to be matched.
         """
         found = [*self._quoted(cased), *self._matched(folded, timeless), *self._capitals(cased)]
-        if _HAN.search(cased):
+        if language(cased) == "zh":
             found += [normal(hit[0]) for hit in self._words.latin.finditer(cased)]
         names = dict.fromkeys(name.strip() for name in found)
         return tuple(name for name in names if name and name not in self._words.common)[:_MOST]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hermes_memory.adapters.query_reader.data import ErrandRule, ErrandWords, Form
 from hermes_memory.core.asking import Errand
@@ -30,16 +30,23 @@ class ErrandReader:
         """The errand of a text in its search form. What was said before is no errand, whatever it was about."""
         words = self._words
         bare = form.cut(words.payload)
-        places = self._beginnings(form)
+        forms = [(one, self._beginnings(one)) for one in self._spelt_out(form)]
         for rule in words.rules:
             if _is_whole(rule, form):
                 return Task(rule.errand, personal=False)  # "I love you" is about nobody
-            if _matches(rule, form, places) and not rule.veto.found_in(bare):
+            if any(_matches(rule, one, places) for one, places in forms) and not rule.veto.found_in(bare):
                 own = words.user.found_in(words.polite.cut_from(bare))
                 if own and (about_past or rule.errand is Errand.GENERAL or rule.errand is Errand.SMALL_TALK):
                     break
                 return Task(rule.errand, own)
         return Task(None, words.user.found_in(form) or words.wish.found_in(bare))
+
+    def _spelt_out(self, form: Form) -> list[Form]:
+        """The form, and where it holds "what's" the one with "what is"."""
+        if not form.latin:
+            return [form]
+        text = self._words.contracted.sub(self._words.expanded, form.text)
+        return [form] if text == form.text else [form, replace(form, text=text)]
 
     def _beginnings(self, form: Form) -> list[int]:
         """Where the task may begin: at once, or behind each of the words that lead up to it."""

@@ -25,7 +25,7 @@ from hermes_memory.adapters.query_reader.data import (
     Words,
 )
 from hermes_memory.adapters.query_reader.reader import QueryReader
-from hermes_memory.adapters.query_reader.spans import RESOLVE
+from hermes_memory.adapters.query_reader.resolving import RESOLVE
 from hermes_memory.adapters.rule_extractor.regexes import alternatives
 from hermes_memory.core.asking import Errand, Want
 from hermes_memory.errors import InvalidConfig
@@ -198,6 +198,8 @@ class _Loader:
         table, user = self._data["errands"], self._data["user"]
         return ErrandWords(
             rules=[self._errand(Errand(name)) for name in table["order"]],
+            contracted=self._regex("errands.contracted", table["contracted"]),
+            expanded=str(table["expanded"]),
             opens=self._regex("errands.opens", table["opens"]),
             payload=self._regex("errands.payload", table["payload"]),
             user=self._words("user.self", user["self"]),

@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from hermes_memory.adapters.query_reader.data import Edge, Form, TimeRule, TimeWords
-from hermes_memory.adapters.query_reader.spans import Here, Span, midnight, resolve
+from hermes_memory.adapters.query_reader.resolving import resolve
+from hermes_memory.adapters.query_reader.spans import Here, Span, midnight
 from hermes_memory.core.asking import Period
 
 _REACH = 24  # characters around an expression in which words belong to it
 _HABITUAL = frozenset({"weekday", "unit", "season", "feast", "month"})  # "what do I usually do on Monday"
+_TOPICS = frozenset(
+    {"feast", "season"}
+)  # in Chinese no preposition tells "at Christmas" from Christmas as such
 _NAMED = ("step", "which", "week", "year")  # groups that say which one is meant
 _CYCLES = {"date": "year", "month": "year", "season": "year", "feast": "year", "weekday": "week"}
 _WEEK = timedelta(days=7)
@@ -167,7 +171,7 @@ def _is_loose(rule: TimeRule, hit: re.Match[str], here: Here, *, habit: bool) ->
     """Whether it names no certain time: a weekday of every week, a feast as such."""
     if rule.kind not in _HABITUAL or any(hit.groupdict().get(name) for name in _NAMED):
         return False
-    return habit or (rule.kind == "feast" and rule.language == "zh" and not here.back)
+    return habit or (rule.kind in _TOPICS and rule.language == "zh" and not here.back)
 
 
 def _share(span: Span, edge: Edge) -> Span:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from hermes_memory.adapters.query_reader.data import AskingWords, Form
 from hermes_memory.adapters.query_reader.entities import EntityFinder
@@ -14,7 +14,7 @@ from hermes_memory.adapters.rule_extractor.when import zone
 from hermes_memory.core.asking import Asked, Period
 from hermes_memory.core.words import normal
 
-_DAY = timedelta(days=1)
+_DAY_S = 86_400
 
 
 class QueryReader:
@@ -66,4 +66,5 @@ def _plain(text: str) -> str:
 
 def _is_past(period: Period, said: datetime) -> bool:
     """Whether it lies behind, or reaches from there to the present day and no further."""
-    return period.end <= said or (period.start <= said - _DAY and period.end <= said + _DAY)
+    start, end, now = period.start.timestamp(), period.end.timestamp(), said.timestamp()
+    return end <= now or (start <= now - _DAY_S and end <= now + _DAY_S)
