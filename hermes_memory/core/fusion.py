@@ -109,6 +109,10 @@ class Fused:
         self._bearing[rows] += units
         self._evidence[rows] += units * self._rules.meaning
 
+    def expect(self, units: float) -> None:
+        """Count what the query says of itself as so many units of meaning, for whether a memory bears on it."""
+        self._bearing += np.float32(units)
+
     def matches(self, rows: Rows) -> dict[str, Match]:
         """Relevance and match of some rows, by memory id."""
         return self._read(rows, self._evidence[rows], self._bearing[rows])

@@ -126,13 +126,15 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     rules, recall = yardstick.rules.fusion, yardstick.rules.recall
     aimed = yardstick.calibration.aim(query.vector)
     fused = Fused(shelf.vectors, shelf.words, yardstick.calibration, rules, aimed, query.words)
+    errand = query.asked.errand is not None and not query.asked.personal
+    if query.asked.personal:
+        fused.expect(rules.personal)
     if query.asked.periods:
         fused.lift(_of_the_time(shelf.memories.values(), query), rules.period)
     found = fused.matches(fused.best(recall.threshold, rules.candidates))
     if shelf.slots.get(SAID):
         near = fused.around(fused.best(0, rules.candidates), shelf.places)
         found |= fused.in_context(_told(shelf, near | found.keys()), shelf.places)
-    errand = query.asked.errand is not None and not query.asked.personal
     least = recall.errand_relevance if errand else recall.threshold
     found = {memory_id: match for memory_id, match in found.items() if match.relevance >= least}
     if not errand:

@@ -209,6 +209,7 @@ class FusionRules:
     words: float
     covered: float
     even: float
+    personal: float
     period: float
     before: tuple[float, ...]
     after: tuple[float, ...]
@@ -216,7 +217,8 @@ class FusionRules:
 
     def __post_init__(self) -> None:
         _within("fusion", 1e-3, MANY, meaning=self.meaning)
-        _within("fusion", 0, 100, words=self.words, covered=self.covered, even=self.even, period=self.period)
+        _within("fusion", 0, 100, words=self.words, covered=self.covered, even=self.even)
+        _within("fusion", 0, 100, personal=self.personal, period=self.period)
         for name in ("before", "after"):
             _within(
                 "fusion",
