@@ -22,10 +22,7 @@ from bench.stack import Say
 from bench.traffic import Spread
 from hermes_memory.memory import Memory
 
-LIMITS = (
-    Limit("points_lost", at_most=2.0, what="points of relevance lost from 10 memories beside to 800"),
-    Limit("questions", at_least=500, what="questions asked at every size"),
-)
+LIMITS = (Limit("points_lost", at_most=2.0, what="points of relevance lost from 10 memories beside to 800"),)
 SIZES = (10, 200, 800)
 QUICK = ("eat", "body")  # groups of topics
 LANGUAGES = ("zh", "en")
