@@ -7,6 +7,9 @@ with the default configuration.
   safety, form of address, frozen identity) and wishes how to be answered, which bear on every query.
 - **Related** is answered when the block holds a memory that rests on one of the turns named: its words, one of its
   quotes, or, where the block names only the object of what is always in it, that object.
+
+The limits are held against ``personas.jsonl``. Rules are developed on ``dev.jsonl``: only its misses are printed, those of the
+others are in the saved file.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from hermes_memory.core.text import one_line
 from hermes_memory.memory import Memory
 
 PERSONAS = Path(__file__).parent / "recall_cases" / "personas.jsonl"
+DEVELOPMENT = PERSONAS.with_name("dev.jsonl")
 LIMITS = (
     Limit("unrelated_clean", at_least=0.97, what="unrelated queries that bring in no preference"),
     Limit("related_answered", at_least=0.95, what="related queries whose block holds what was said"),
@@ -71,15 +75,15 @@ class Outcome:
 
 
 def run(*, quick: bool, say: Say) -> Report:
-    """Tell and ask everything."""
+    """Tell and ask everything of both sets."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in a worker of the server
-    people = personas(PERSONAS)[:: QUICK if quick else 1]
+    test, development = (personas(path)[:: QUICK if quick else 1] for path in (PERSONAS, DEVELOPMENT))
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder, Memory.open(folder) as memory:
         outcomes: list[Outcome] = []
-        for one in people:
+        for one in (*development, *test):
             say(one.id)
             outcomes += outcomes_of(memory, one)
-    return report(outcomes, people)
+    return report(outcomes, test, development)
 
 
 def personas(path: Path) -> list[Persona]:
@@ -141,38 +145,59 @@ def _written(text: str) -> str:
     return one_line(text).translate(UNREADABLE)
 
 
-def report(outcomes: Sequence[Outcome], people: Sequence[Persona]) -> Report:
-    """Shares, and every miss with its scores."""
-    related = [outcome for outcome in outcomes if outcome.asked.turns]
-    unrelated = [outcome for outcome in outcomes if not outcome.asked.turns]
-    possible = [outcome for outcome in related if outcome.kept]
+def report(outcomes: Sequence[Outcome], test: Sequence[Persona], development: Sequence[Persona]) -> Report:
+    """Shares of both sets; every miss in development with its scores."""
+    held, seen = _of(outcomes, test), _of(outcomes, development)
     made = Report("relatedness")
-    made.figures = {
-        "unrelated_clean": _share(unrelated),
+    made.figures = figures(held) | {f"development_{name}": value for name, value in figures(seen).items()}
+    rows = {"test": shares(held), "development": shares(seen)}
+    made.tables = [
+        table(f"Related and unrelated queries, {name}", ("", "queries", "right", "share"), own)
+        for name, own in rows.items()
+    ] + _missed(seen, development)
+    made.data = {"shares": rows, "misses": [asdict(outcome) for outcome in outcomes if not outcome.right]}
+    return made
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """The shares that count; NaN where nothing was asked."""
+    related = [outcome for outcome in outcomes if outcome.asked.turns]
+    possible = [outcome for outcome in related if outcome.kept]
+    return {
+        "unrelated_clean": _share([outcome for outcome in outcomes if not outcome.asked.turns]),
         "related_answered": _share(related),
         "related_answered_of_kept": _share(possible),
         "related_kept": len(possible) / len(related) if related else float("nan"),
     }
-    rows = [
+
+
+def shares(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int, str]]:
+    """Name, queries, right ones and their share, by language and kind."""
+    related = [outcome for outcome in outcomes if outcome.asked.turns]
+    unrelated = [outcome for outcome in outcomes if not outcome.asked.turns]
+    return [
         *_rows("related", related, lambda o: o.language),
-        *_rows("related, turn kept", possible, lambda o: o.language),
+        *_rows("related, turn kept", [o for o in related if o.kept], lambda o: o.language),
         *_rows("unrelated", unrelated, lambda o: o.language),
         *_rows("unrelated", unrelated, lambda o: o.asked.kind)[1:],
     ]
-    missed = [outcome for outcome in outcomes if not outcome.right]
+
+
+def _of(outcomes: Sequence[Outcome], people: Sequence[Persona]) -> list[Outcome]:
+    names = {one.id for one in people}
+    return [outcome for outcome in outcomes if outcome.persona in names]
+
+
+def _missed(outcomes: Sequence[Outcome], people: Sequence[Persona]) -> list[Table]:
     said = {(one.id, name): text for one in people for name, text in one.turns}
-    made.tables = [
-        table("Related and unrelated queries", ("", "queries", "right", "share"), rows),
-        _misses("Unrelated queries that brought something", [o for o in missed if not o.asked.turns], said),
-        _misses(
-            "Related queries that were not answered, the turn kept",
-            [o for o in missed if o.asked.turns and o.kept],
-            said,
-        ),
-        _misses("Related queries of which extraction kept no turn", [o for o in related if not o.kept], said),
-    ]
-    made.data = {"shares": rows, "misses": [asdict(outcome) for outcome in missed]}
-    return made
+    missed = [outcome for outcome in outcomes if not outcome.right]
+    related = [outcome for outcome in missed if outcome.asked.turns]
+    kinds = {
+        "Unrelated queries that brought something": [o for o in missed if not o.asked.turns],
+        "Related queries not answered, the turn kept": [o for o in related if o.kept],
+        "Related queries not answered, no turn kept": [o for o in related if not o.kept],
+    }
+    return [_misses(title, own, said) for title, own in kinds.items()]
 
 
 def _share(outcomes: Sequence[Outcome]) -> float:

@@ -118,8 +118,12 @@ def _scores(answer: Mapping[str, Any]) -> Iterator[str]:
         assert math.isclose(hit["score"], math.prod(own.values()), rel_tol=1e-6), (
             "a score is the product of its parts"
         )
-        cells = [f"{own[name]:.2f}" if name in own else "" for name in parts]
-        yield f"| {hit['content']} | {hit['score']:.2f} | {' | '.join(cells)} |"
+        cells = [_number(own[name]) if name in own else "" for name in parts]
+        yield f"| {hit['content']} | {_number(hit['score'])} | {' | '.join(cells)} |"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
 def _silent(memory: Memory, user: str, answer: Mapping[str, Any]) -> Sequence[str]:

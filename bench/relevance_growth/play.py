@@ -77,14 +77,17 @@ class Growing:
         started = time.perf_counter()
         answer = self._memory.recall(self._user, question.text, top_k=TEN)
         whole = (time.perf_counter() - started) * 1000
+        hits = ranked(answer)
         return Answer(
             question=question.id,
             language=question.id.partition(".")[0],
             size=size,
-            hits=tuple(tuple(rests_on(record)) for record in ranked(answer)),
+            hits=tuple(tuple(rests_on(record)) for record in hits),
             relevant=relevant,
             about=relevant & {_told_at(name, size) for name in question.about},
             timings_ms={**answer["timings_ms"], "whole": whole},
+            text=question.text,
+            shown=tuple((record["content"], record["score"], record["score_parts"]) for record in hits),
         )
 
 

@@ -21,6 +21,8 @@ class Answer:
     relevant: frozenset[str]  # the messages of the topic that extraction kept
     about: frozenset[str]  # of those, the ones that the question is about
     timings_ms: dict[str, float] = field(default_factory=dict)
+    text: str = ""
+    shown: tuple[tuple[str, float, dict[str, float]], ...] = ()  # content, score and its parts of each hit
 
     @property
     def good(self) -> int:

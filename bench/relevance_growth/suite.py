@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.table import Table
 
@@ -22,13 +23,11 @@ from bench.stack import Say
 from bench.traffic import Spread
 from hermes_memory.memory import Memory
 
-LIMITS = (
-    Limit("points_lost", at_most=2.0, what="points of relevance lost from 10 memories beside to 800"),
-    Limit("questions", at_least=500, what="questions asked at every size"),
-)
+LIMITS = (Limit("points_lost", at_most=2.0, what="points of relevance lost from 10 memories beside to 800"),)
 SIZES = (10, 200, 800)
 QUICK = ("eat", "body")  # groups of topics
 LANGUAGES = ("zh", "en")
+SHOWN = 100  # answers kept in the file with their scores
 
 
 def run(*, quick: bool, say: Say) -> Report:
@@ -70,6 +69,7 @@ def report(answers: Sequence[Answer], users: Sequence[Growing]) -> Report:
         "held": [user.held for user in users],
         "told": dict(told),
         "lost": dict(lost),
+        "worst": worst([answer for answer in answers if answer.size == SIZES[-1]]),
     }
     return made
 
@@ -79,6 +79,26 @@ def spreads(answers: Sequence[Answer], size: int) -> dict[str, Spread]:
     timings = [answer.timings_ms for answer in answers if answer.size == size]
     stages = dict.fromkeys(stage for own in timings for stage in own)
     return {stage: Spread.of([own.get(stage, 0.0) for own in timings]) for stage in stages}
+
+
+def worst(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """The answers with the smallest share of relevant: each hit, whether it is relevant, its score and the parts."""
+    poorest = sorted((answer for answer in answers if answer.hits), key=lambda answer: answer.share or 0.0)
+    return [
+        {
+            "question": answer.text,
+            "hits": [
+                {
+                    "relevant": not answer.relevant.isdisjoint(hit),
+                    "content": content,
+                    "score": score,
+                    "parts": parts,
+                }
+                for hit, (content, score, parts) in zip(answer.hits, answer.shown, strict=True)
+            ],
+        }
+        for answer in poorest[:SHOWN]
+    ]
 
 
 def _of(answers: Sequence[Answer], language: str) -> list[Answer]:

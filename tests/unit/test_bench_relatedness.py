@@ -78,8 +78,11 @@ def test_the_report_counts_what_extraction_lost_apart() -> None:
         Outcome("p", "en", related, False, False, ()),
         Outcome("p", "en", unrelated, False, False, (("I love tea.", 0.5, {"relevance": 0.5}),)),
     ]
-    made = report(outcomes, [person])
+    seen = Outcome("d", "zh", related, False, True, (("我爱喝茶", 0.5, {"relevance": 0.5}),))
+    made = report([*outcomes, seen], [person], [Persona("d", "zh", (("t1", "我爱喝茶。"),), ())])
+    assert made.figures["development_related_answered"] == 0.0
     assert made.figures["related_answered"] == made.figures["related_kept"] == 0.5
     assert (made.figures["related_answered_of_kept"], made.figures["unrelated_clean"]) == (1.0, 0.0)
-    assert len(made.data["misses"]) == 2
+    assert len(made.data["misses"]) == 3
+    assert [table.row_count for table in made.tables[2:]] == [0, 1, 0]  # of the development set only
     assert len(made.missed(LIMITS)) == 2

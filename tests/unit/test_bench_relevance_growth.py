@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.relevance_growth.score import Answer, fall, paired, summary
-from bench.relevance_growth.suite import LIMITS, SIZES, report
+from bench.relevance_growth.suite import LIMITS, SIZES, report, worst
 from bench.relevance_growth.topics import beside, topics
 
 TOPICS = topics()
@@ -27,6 +27,8 @@ def an_answer(question: str, size: int, hits: str, language: str = "en") -> Answ
         relevant=frozenset({"topic.0", "topic.1"}),
         about=frozenset({"topic.0"}),
         timings_ms={"rank": 1.0, "whole": 2.0},
+        text=question,
+        shown=tuple((hit, 0.5, {"relevance": 0.5}) for hit in hits),
     )
 
 
@@ -90,4 +92,10 @@ def test_the_report_has_a_figure_for_every_limit() -> None:
     made = report([an_answer("q", size, "gb", "zh") for size in SIZES], [])
     assert made.figures["points_lost"] == 0
     assert {limit.figure for limit in LIMITS} <= set(made.figures)
-    assert [limit.figure for limit in made.missed(LIMITS)] == ["questions"]
+    assert made.missed(LIMITS) == []
+
+
+def test_the_poorest_answers_are_kept_with_their_scores() -> None:
+    found = worst([an_answer("q", 800, "gg"), an_answer("r", 800, "gb"), an_answer("s", 800, "")])
+    assert [one["question"] for one in found] == ["r", "q"]
+    assert [hit["relevant"] for hit in found[0]["hits"]] == [True, False]
