@@ -22,7 +22,7 @@ from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
-from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
+from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
@@ -84,6 +84,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        common=read_common_words(_configs("words"), segmenter.words),
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
         answers=load_answers(_configs("words") / "answers.toml"),

@@ -7,7 +7,7 @@ differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,13 +18,26 @@ import snowballstemmer
 from hermes_memory.core.words import Kind, normal, pieces, without
 
 STOP_WORD_FILES = ("stop_zh.txt", "stop_en.txt")
+COMMON_WORD_FILES = ("common_zh.txt", "common_en.txt")
 MAX_CHARS = 20_000  # beyond this a text is cut off: it is no memory and no query
 
 
 def read_stop_words(directory: Path) -> frozenset[str]:
-    """The stop words in ``directory``: one a line, ``#`` starts a comment."""
-    lines = (line for name in STOP_WORD_FILES for line in (directory / name).read_text("utf-8").splitlines())
-    return frozenset(normal(word) for word in (line.partition("#")[0].strip() for line in lines) if word)
+    """The stop words in ``directory``, in their normal form."""
+    return frozenset(normal(word) for word in _listed(directory, STOP_WORD_FILES))
+
+
+def read_common_words(directory: Path, cut: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """The words of everyday use in ``directory``, as ``cut`` makes them of a text."""
+    return frozenset(word for entry in _listed(directory, COMMON_WORD_FILES) for word in cut(entry))
+
+
+def _listed(directory: Path, names: Iterable[str]) -> Iterator[str]:
+    """The entries of word lists: one a line, ``#`` starts a comment."""
+    for name in names:
+        for line in (directory / name).read_text("utf-8").splitlines():
+            if entry := line.partition("#")[0].strip():
+                yield entry
 
 
 class _Simplified(dict[int, str]):

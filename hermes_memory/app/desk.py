@@ -67,13 +67,14 @@ class Policy:
     anchors: Anchors
     mask: Callable[[str], str]
     read: ReadQuery = nothing_known
+    common: frozenset[str] = frozenset()  # words of everyday use: they weigh less in search
     answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
     daytimes: Daytimes = field(default_factory=Daytimes)
 
     @property
     def yardstick(self) -> Yardstick:
         """What hits are measured with."""
-        return Yardstick(self.calibration, self.rules, self.dimensions, self.daytimes)
+        return Yardstick(self.calibration, self.rules, self.dimensions, self.daytimes, self.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from hermes_memory.core.top import Scores, best
 # Words weigh as if this many further texts, holding none of them, stood beside the user's memories: so the weights
 # are sensible from the first memory on and drift slowly.
 BACKGROUND_TEXTS = 100
+COMMON_TEXTS = 30  # so many of them hold each word of everyday use
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ class WordIndex:
         self._lengths[row], self._ids[row] = 0, ""
         self._free.append(row)
 
-    def scores(self, words: Sequence[str]) -> WordScores:
-        """Score every document that holds one of ``words``; words given twice count once.
+    def scores(self, words: Sequence[str], common: Container[str] = ()) -> WordScores:
+        """Score every document that holds one of ``words``; words given twice count once, ``common`` ones weigh less.
 
         ``coverage`` is the share of the query that the document answers, each word weighed by how rare it is:
         1 when it holds them all. It does not depend on the other hits, so a bad best hit stays low.
@@ -113,7 +114,7 @@ class WordIndex:
         hold_back, whole = self._hold_back(), 0.0
         for word in wanted:
             posting = self._postings.get(word)
-            weight = self._weight(word)
+            weight = self._weight(word, COMMON_TEXTS if word in common else 0)
             whole += weight
             if posting is not None:
                 rows, counts = posting.read()
@@ -132,11 +133,13 @@ class WordIndex:
             for held in (self._words.get(document_id, ()) for document_id in document_ids)
         ]
 
-    def _weight(self, word: str) -> float:
+    def _weight(self, word: str, beside: int = 0) -> float:
+        """How rare a word is, in nats; ``beside`` of the background texts hold it."""
         posting = self._postings.get(word)
         holding = (
             max(1, len(posting.counts)) if posting else 1
         )  # a word never seen is as rare as one seen once
+        holding += beside
         return log(1 + (len(self._rows) + BACKGROUND_TEXTS - holding + 0.5) / (holding + 0.5))
 
     def _hold_back(self) -> Scores:

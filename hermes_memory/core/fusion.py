@@ -12,7 +12,7 @@ nothing. ``match`` says how much of what is asked it carries, and spreads what p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -76,16 +76,17 @@ class Fused:
     Args:
         aimed: The query's vector as the calibration aims it.
         words: The query's words.
+        common: Words of everyday use: they weigh less.
     """
 
     def __init__(
         self, table: VectorTable, index: WordIndex, calibration: Calibration, rules: FusionRules,
-        aimed: Floats, words: Iterable[str],
+        aimed: Floats, words: Iterable[str], common: Container[str] = (),
     ) -> None:  # fmt: skip
         self.ids, self._rows, self._rules, self._calibration = table.ids, table.rows, rules, calibration
         meaning = calibration.units(aimed, table.scores(aimed))
         lexical, covering = np.zeros_like(meaning), np.zeros_like(meaning)
-        found = index.scores(tuple(words))
+        found = index.scores(tuple(words), common)
         rows = np.fromiter((self._rows.get(one, -1) for one in found.ids), np.intp, len(found.ids))
         held = rows >= 0
         lexical[rows[held]] = found.bm25[held]
@@ -96,12 +97,11 @@ class Fused:
         )  # in units of meaning
 
     def best(self, threshold: float, limit: int) -> Rows:
-        """The rows whose relevance reaches the threshold; without one the ``limit`` with most evidence."""
-        if threshold > 0:
-            return np.flatnonzero(self._calibration.at(self._bearing) >= threshold)
-        if limit >= len(self.ids):
-            return np.arange(len(self.ids))
-        return np.argpartition(-self._evidence, limit)[:limit]
+        """The rows whose relevance reaches the threshold; of more than ``limit`` those with most evidence."""
+        rows = np.flatnonzero(self._calibration.at(self._bearing) >= threshold)
+        if len(rows) <= limit:
+            return rows
+        return np.asarray(rows[np.argpartition(-self._evidence[rows], limit)[:limit]])
 
     def lift(self, memory_ids: Iterable[str], units: float) -> None:
         """Count something else that speaks for some memories as so many units of meaning."""

@@ -81,6 +81,7 @@ class Yardstick:
     rules: Rules
     dimensions: Dimensions
     daytimes: Daytimes
+    common: Container[str] = ()  # words of everyday use
 
 
 def in_reach(memory: Memory, query: Query) -> bool:
@@ -125,7 +126,9 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
         return {}
     rules, recall = yardstick.rules.fusion, yardstick.rules.recall
     aimed = yardstick.calibration.aim(query.vector)
-    fused = Fused(shelf.vectors, shelf.words, yardstick.calibration, rules, aimed, query.words)
+    fused = Fused(
+        shelf.vectors, shelf.words, yardstick.calibration, rules, aimed, query.words, yardstick.common
+    )
     errand = query.asked.errand is not None and not query.asked.personal
     if query.asked.personal:
         fused.expect(rules.personal)
@@ -180,6 +183,7 @@ def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
             hits.append((prod(factors), memory, factors))
     if shelf.slots.get(SAID):
         hits = _told_once(hits, shelf.places)
+    hits = _standing_out(hits, yardstick.rules.fusion.cut)
     if len(hits) > query.top_k:  # only what may be among the best is put in order
         least = nlargest(query.top_k, (score for score, _, _ in hits))[-1]
         hits = [hit for hit in hits if hit[0] >= least]
@@ -187,6 +191,13 @@ def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
     return [
         Ranked(memory, dict(zip(PARTS, factors, strict=True))) for _, memory, factors in hits[: query.top_k]
     ]
+
+
+def _standing_out(hits: list[Scored], cut: float) -> list[Scored]:
+    """Without what carries far less than the best: where one hit is plainly meant, the rest is not."""
+    carries = PARTS.index("match")
+    least = cut * max((factors[carries] for _, _, factors in hits), default=0.0)
+    return [hit for hit in hits if hit[2][carries] >= least]
 
 
 def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
