@@ -47,7 +47,7 @@ class LedgerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """Which embedder; ``calibration`` names a file in ``configs/embedders``."""
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
 
     kind: str
     calibration: str
@@ -136,7 +136,7 @@ class Settings:
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
 
-    A file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
+    A relative path in a file counts from the file's folder. A file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
 
     Raises:
         InvalidConfig: a file is missing or unreadable, a key is unknown, or a value is out of range.
@@ -144,8 +144,8 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     defaults = _packaged("defaults.toml")
     presets = defaults.pop("presets")
     document = _merge(defaults, _packaged("embedded.toml"))
-    layers = [_read(path)] if path is not None else []
-    for layer in [*layers, dict(overrides or {})]:
+    layers = [_located(_read(path), path.parent)] if path is not None else []
+    for layer in [*layers, _located(overrides or {}, Path())]:
         chosen = layer.pop("preset", [])
         for name in [chosen] if isinstance(chosen, str) else chosen:
             if name not in presets:
@@ -181,6 +181,20 @@ def _refuse_unknown(document: Mapping[str, Any]) -> None:
         for key in values:
             if key not in known[section]:
                 raise InvalidConfig(f"{section}.{key}", "is not a known key")
+
+
+def names_file(calibration: str) -> bool:
+    """Whether ``embedder.calibration`` is the path of a file rather than the name of a shipped one."""
+    return calibration.endswith(".toml") or "/" in calibration
+
+
+def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The layer with its paths made absolute: other processes have other working directories."""
+    embedder = layer.get("embedder")
+    calibration = embedder.get("calibration") if isinstance(embedder, Mapping) else None
+    if not isinstance(calibration, str) or not names_file(calibration):
+        return dict(layer)
+    return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
 
 
 def _packaged(name: str) -> dict[str, Any]:

