@@ -21,11 +21,12 @@ from hermes_memory.testing.ledger_commit_checks import CommitChecks
 from hermes_memory.testing.ledger_erasure_checks import ErasureChecks
 from hermes_memory.testing.ledger_frozen_checks import FrozenChecks
 from hermes_memory.testing.ledger_query_checks import QueryChecks
+from hermes_memory.testing.ledger_reembedding_checks import ReembeddingChecks
 
 MakeLedger = Callable[[], Ledger]
 
 
-class LedgerSuite(CommitChecks, FrozenChecks, ErasureChecks, QueryChecks):
+class LedgerSuite(CommitChecks, FrozenChecks, ErasureChecks, QueryChecks, ReembeddingChecks):
     """All checks; a subclass provides ``make_ledger``."""
 
     @pytest.fixture

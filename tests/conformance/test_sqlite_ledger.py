@@ -19,6 +19,7 @@ from hermes_memory.adapters.sqlite_ledger.store import SCHEMA_VERSION
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import MEANING_FIELDS, Lock
 from hermes_memory.errors import InvalidConfig, LedgerUnavailable
+from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import Commit, Ledger, OutboxEntry, Settings
 from hermes_memory.testing.builders import (
     EMBEDDER,
@@ -410,3 +411,26 @@ async def test_a_session_of_a_release_without_summaries_still_loads(path: Path, 
     await ledger.commit(a_commit(sessions=(a_session(),)))
     by_hand(path, "UPDATE sessions SET body = json_remove(body, '$.summary')")
     assert (await ledger.activate(KEY, 1)).sessions == (a_session(),)
+
+
+async def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    await ledger.close()
+    by_hand(path, "DROP TABLE reembedded")
+    by_hand(path, "PRAGMA user_version = 1")
+    again = SqliteLedger(path)
+    await again.open(EMBEDDER)
+    assert (await again.activate(KEY, 1)).memories == (FROZEN,)
+    assert (await again.erase(KEY, 1, 1, "erase", NOW)).remaining == 0
+    await again.close()
+
+
+async def test_a_vector_without_a_memory_is_not_waited_for(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector(), "lost": a_vector()}))
+    await ledger.close()
+    other = SqliteLedger(path)
+    assert (await other.begin_reembedding(EmbedderInfo("other", 4))).total == 1
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    assert (await other.finish_reembedding()).finished
+    assert set((await other.activate(KEY, 1)).vectors) == {FROZEN.id}
+    await other.close()

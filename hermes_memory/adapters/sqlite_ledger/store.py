@@ -13,7 +13,7 @@ from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavaila
 from hermes_memory.ports.embedder import EmbedderInfo
 
 Synchronous = Literal["FULL", "NORMAL"]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our files from other people's
 _RETRY_S = 0.02
 _BUGS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError, sqlite3.DataError)
@@ -61,20 +61,26 @@ def _into_wal(conn: sqlite3.Connection, busy_timeout_s: float) -> None:
 
 
 def prepare(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
-    """Create the schema in an empty file, or check an old one.
+    """Create the schema in an empty file, bring an older one up to date, or check it.
 
     Raises:
         InvalidConfig: the file is not a ledger, or a newer release wrote it.
         EmbedderMismatch: its vectors come from another model or have another dimension.
     """
+    prepare_schema(conn, embedder)
+    check_embedder(conn, embedder)
+
+
+def prepare_schema(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """As ``prepare``, whatever model the vectors come from; an empty file is ``embedder``'s from now on."""
     version = _pragma(conn, "user_version")
     if version > SCHEMA_VERSION:
         raise InvalidConfig("ledger", f"has schema {version}; this release reads up to {SCHEMA_VERSION}")
-    if version == 0:
-        _create(conn)
-    elif _pragma(conn, "application_id") != APPLICATION_ID:
+    if version and _pragma(conn, "application_id") != APPLICATION_ID:
         raise InvalidConfig("ledger", "the file is another program's database")
-    _check_embedder(conn, embedder)
+    if version < SCHEMA_VERSION:
+        _create(conn)
+    _stamp(conn, embedder)
 
 
 def _pragma(conn: sqlite3.Connection, name: str) -> int:
@@ -96,7 +102,8 @@ def _create(conn: sqlite3.Connection) -> None:
         raise
 
 
-def _check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+def _stamp(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """Write what the store says of itself, unless it is there."""
     conn.execute("BEGIN IMMEDIATE")
     try:
         facts = [
@@ -108,13 +115,24 @@ def _check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
             ("dimension", embedder.dimension),
         ]
         conn.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", facts)
-        stored = EmbedderInfo(str(fact(conn, "embedder")), int(fact(conn, "dimension")))
-        if stored != embedder:
-            raise EmbedderMismatch(str(stored), str(embedder))
         conn.execute("COMMIT")
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
+
+
+def check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """Raises EmbedderMismatch unless the vectors come from ``embedder``."""
+    stored = embedder_of(conn, "embedder", "dimension")
+    if stored != embedder:
+        coming = embedder_of(conn, "next_embedder", "next_dimension")
+        raise EmbedderMismatch(str(stored), str(embedder), coming == embedder)
+
+
+def embedder_of(conn: sqlite3.Connection, name: str, dimension: str) -> EmbedderInfo | None:
+    """The model that two facts name together, if they are there."""
+    facts = dict(conn.execute("SELECT name, value FROM meta WHERE name IN (?, ?)", (name, dimension)))
+    return EmbedderInfo(str(facts[name]), int(facts[dimension])) if len(facts) == 2 else None
 
 
 def fact(conn: sqlite3.Connection, name: str) -> str | int:
