@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -14,8 +14,10 @@ from rich.text import Text
 from hermes_cli.console import fail, stdout
 from hermes_cli.options import Config
 from hermes_cli.showing import table
-from hermes_memory.core.calibration import EmbedderProfile
-from hermes_memory.core.fitting import Figures
+
+if TYPE_CHECKING:
+    from hermes_memory.core.calibration import EmbedderProfile
+    from hermes_memory.core.fitting import Figures
 
 OUTDATED = 1
 

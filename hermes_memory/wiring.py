@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -80,6 +81,30 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
     )
 
 
+def has_data(settings: Settings, data: Path) -> bool:
+    """Whether anything was ever stored under the data directory."""
+    return (data / DATABASE).exists()
+
+
+def check_data(settings: Settings, data: Path) -> None:
+    """Fail as a host would that starts on the data: in a moment, and before anything is started.
+
+    Raises:
+        InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
+        EmbedderMismatch: the data was embedded with another model.
+    """
+    embedder = build_embedder(settings).info
+    check_calibration(settings, embedder)
+    asyncio.run(_open_once(build_ledger(settings, data), embedder))
+
+
+async def _open_once(ledger: Ledger, embedder: EmbedderInfo) -> None:
+    try:
+        await ledger.open(embedder)
+    finally:
+        await ledger.close()
+
+
 def build_policy(settings: Settings) -> Policy:
     """Rules, dimensions, calibration, words and the privacy gate."""
     segmenter = Segmenter(read_stop_words(_configs("words")))
@@ -136,7 +161,7 @@ def build_host(
     Raises:
         InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
     """
-    _check_calibration(settings, embedder)
+    check_calibration(settings, embedder)
     return UserHost(
         name,
         build_ledger(settings, data),
@@ -150,7 +175,8 @@ def build_host(
     )
 
 
-def _check_calibration(settings: Settings, embedder: EmbedderInfo) -> None:
+def check_calibration(settings: Settings, embedder: EmbedderInfo) -> None:
+    """Raises InvalidConfig if the configured calibration is another embedder's."""
     profile = build_profile(settings)
     of = EmbedderInfo(profile.model, profile.dimension)
     if of != embedder:

@@ -98,7 +98,7 @@ def _ledger(database: Path, settings: Settings) -> Finding:
         detail = f"{about}; this release reads up to schema {SCHEMA_VERSION}"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     if facts.get("embedder") != settings.embedder.kind:
-        detail = f"{about}; the configuration names {settings.embedder.kind}"
+        detail = f"{about}; the configuration names {settings.embedder.kind}: `hermes reembed` converts it"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     return Finding("data", "ledger", Level.OK, about)
 
