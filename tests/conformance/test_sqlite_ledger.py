@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Callable
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.sqlite_ledger import SqliteLedger, reembedding
 from hermes_memory.adapters.sqlite_ledger.store import SCHEMA_VERSION
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import MEANING_FIELDS, Lock
@@ -433,4 +434,34 @@ async def test_a_vector_without_a_memory_is_not_waited_for(path: Path, ledger: S
     await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
     assert (await other.finish_reembedding()).finished
     assert set((await other.activate(KEY, 1)).vectors) == {FROZEN.id}
+    await other.close()
+
+
+async def test_old_vectors_that_a_dying_process_left_go_with_the_next_sweep(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    assert ledger._writer is not None
+    target = EmbedderInfo("other", 4)
+    other = SqliteLedger(path)
+    await other.begin_reembedding(target)
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    assert (await ledger._writer.run(lambda conn: reembedding.finish(conn, target))).finished  # and no more
+    assert await ledger._writer.run(reembedding.has_leftovers)
+    assert set((await other.activate(KEY, 1)).vectors) == {FROZEN.id}
+    await other.sweep(NOW, 24, 72)
+    assert not await ledger._writer.run(reembedding.has_leftovers)
+    assert np.allclose((await other.activate(KEY, 1)).vectors[FROZEN.id], a_vector(1, 4), atol=1e-3)
+    await other.close()
+
+
+async def test_clearing_touches_no_change_that_is_under_way(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    other = SqliteLedger(path)
+    await other.begin_reembedding(EmbedderInfo("other", 4))
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    await ledger.sweep(NOW, 24, 72)
+    assert ledger._writer is not None
+    await ledger._writer.run(reembedding.clear)
+    assert (await other.finish_reembedding()).finished
     await other.close()

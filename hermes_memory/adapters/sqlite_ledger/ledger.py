@@ -77,6 +77,8 @@ class SqliteLedger:
         if self._writer is None:
             await self._open(embedder, store.prepare_schema)
         self._embedder = embedder
+        await self._write(reembedding.abandon, embedder)
+        await self._clear_old_vectors()
         return await self._write(reembedding.begin, embedder)
 
     async def unembedded(self, key: UserKey, after: str, limit: int) -> list[Memory]:
@@ -90,9 +92,14 @@ class SqliteLedger:
         await self._write(reembedding.put, key, dict(vectors), self._embedder)
 
     async def finish_reembedding(self) -> Reembedding:
-        """See ``Ledger.finish_reembedding``. The log, which holds every vector once more, is emptied."""
-        done, _ = await self._write_scrubbed(Scrub.LOG, reembedding.finish, self._embedder)
+        """See ``Ledger.finish_reembedding``. Should the process die while the old vectors go, a sweep goes on."""
+        done = await self._write(reembedding.finish, self._embedder)
+        await self._clear_old_vectors()
         return done
+
+    async def _clear_old_vectors(self) -> None:
+        while await self._read(reembedding.has_leftovers):
+            await self._write(reembedding.clear)
 
     async def _open(
         self, embedder: EmbedderInfo, prepare: Callable[[sqlite3.Connection, EmbedderInfo], None]
@@ -267,6 +274,7 @@ class SqliteLedger:
 
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """See ``Ledger.sweep``. Also rewrites the file if content was deleted since the last time."""
+        await self._clear_old_vectors()
         total = 0
         removed = erasure.SWEEP_ROWS
         while removed >= erasure.SWEEP_ROWS:

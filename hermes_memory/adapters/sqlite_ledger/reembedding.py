@@ -1,6 +1,7 @@
 """Changing the embedding model: new vectors gather beside the old ones and take their place in one transaction.
 
-Until then the file is the old model's, so a process that dies in between leaves nothing that cannot be opened.
+Until then the file is the old model's, so a process that dies in between leaves nothing that cannot be opened. The
+two tables change names, for SQLite keeps in memory what a transaction changes; old vectors go in small steps.
 """
 
 from __future__ import annotations
@@ -27,15 +28,38 @@ _PUT = """
 INSERT INTO reembedded (uid, id, vector) SELECT uid, id, ? FROM vectors WHERE uid = ? AND id = ?
 ON CONFLICT (uid, id) DO UPDATE SET vector = excluded.vector
 """
+_SWAP = (
+    "ALTER TABLE vectors RENAME TO swapping",
+    "ALTER TABLE reembedded RENAME TO vectors",
+    "ALTER TABLE swapping RENAME TO reembedded",
+)
+_CLEAR = """
+DELETE FROM reembedded WHERE (uid, id) IN (SELECT uid, id FROM reembedded LIMIT ?)
+"""
+CLEAR_ROWS = 2_000  # in one transaction, so that other writers wait only briefly
 _SET_FACT = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
+def abandon(conn: sqlite3.Connection, target: EmbedderInfo) -> None:
+    """A change to another model is over; what was made for it is there to be cleared."""
+    if _target(conn) != target:
+        _forget(conn)
+
+
+def has_leftovers(conn: sqlite3.Connection) -> bool:
+    """Whether vectors are there that no model needs."""
+    return _target(conn) is None and conn.execute("SELECT 1 FROM reembedded").fetchone() is not None
+
+
+def clear(conn: sqlite3.Connection) -> None:
+    """Remove up to CLEAR_ROWS of them."""
+    if _target(conn) is None:
+        conn.execute(_CLEAR, (CLEAR_ROWS,))
+
+
 def begin(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
-    """Note the target; what was made for another one is forgotten."""
-    if _stored(conn) == target:
-        _forget(conn)
-    elif _target(conn) != target:
-        _forget(conn)
+    """Note the target, unless the data is its already; to be called with nothing left over."""
+    if _stored(conn) != target:
         facts = [("next_embedder", target.name), ("next_dimension", target.dimension)]
         conn.executemany(_SET_FACT, facts)
     return _progress(conn, target)
@@ -65,8 +89,8 @@ def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
         return now
     if _target(conn) != target:
         check_embedder(conn, target)
-    conn.execute("DELETE FROM vectors")
-    conn.execute("INSERT INTO vectors (uid, id, vector) SELECT uid, id, vector FROM reembedded")
+    for statement in _SWAP:
+        conn.execute(statement)
     _forget(conn)
     conn.executemany(_SET_FACT, [("embedder", target.name), ("dimension", target.dimension)])
     return _progress(conn, target)
@@ -89,7 +113,6 @@ def _target(conn: sqlite3.Connection) -> EmbedderInfo | None:
 
 
 def _forget(conn: sqlite3.Connection) -> None:
-    conn.execute("DELETE FROM reembedded")
     conn.execute("DELETE FROM meta WHERE name IN ('next_embedder', 'next_dimension')")
 
 

@@ -74,7 +74,8 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
 
--- Vectors of the next embedding model, until all are there and take the place of the others (since schema 2).
+-- Vectors of the next embedding model, until all are there and the two tables change places; then those of the
+-- model before, until they are cleared away (since schema 2).
 CREATE TABLE IF NOT EXISTS reembedded (
     uid INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
