@@ -82,8 +82,8 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
 
 
 def has_data(settings: Settings, data: Path) -> bool:
-    """Whether anything was ever stored under the data directory."""
-    return (data / DATABASE).exists()
+    """Whether anything may have been stored there: of a ledger that is no file under ``data`` only it can tell."""
+    return settings.ledger.kind != "sqlite" or (data / DATABASE).exists()
 
 
 def check_data(settings: Settings, data: Path) -> None:

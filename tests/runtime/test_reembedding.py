@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -34,10 +35,13 @@ PAIRS = Path(__file__).parents[2] / "configs" / "embedders" / "pairs.jsonl"
 OLD, NEW = HashEmbedder(64), HashEmbedder(96)
 USERS = [UserKey("default", f"user{number}") for number in range(3)]
 SLOWLY = """
-import asyncio, sys
+import asyncio, os, signal, sys
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.sqlite_ledger import reembedding as steps
 from hermes_memory.app import reembedding
+
+point = sys.argv[2] if len(sys.argv) > 2 else ""
 
 class Slow(HashEmbedder):
     async def passages(self, texts):
@@ -52,6 +56,18 @@ async def main():
     print("finished", state.finished, flush=True)
     await ledger.close()
 
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if point.isdigit():  # after so many statements of the handover, and before its commit
+    swap = steps._SWAP
+    class Deadly(tuple):
+        def __iter__(self):
+            yield from swap[:int(point)]
+            die()
+    steps._SWAP = Deadly(swap)
+elif point:
+    setattr(steps, point, die)
 asyncio.run(main())
 """
 
@@ -163,30 +179,22 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_killed_around_the_end_one_of_the_models_opens_the_data(tmp_path: Path) -> None:
-    chance, handed_over = random.Random(5), []
-    for number in range(6):
-        path = tmp_path / f"{number}.db"
-        asyncio.run(fill(path))
-        ledger = SqliteLedger(path)
-        asyncio.run(all_but_the_last_step(ledger))
-        with process("-c", SLOWLY, str(path)) as running:
-            read(running, 1)
-            time.sleep(chance.uniform(0, 0.02))
-            running.kill()
-        handed_over.append(not in_the_middle(path))
-        asyncio.run(finish(path))
-        asyncio.run(check(path, NEW))
-
-
-async def all_but_the_last_step(ledger: SqliteLedger) -> None:
-    """Every vector is kept, and the process ends before it hands over."""
-    held = ledger.finish_reembedding
-    ledger.finish_reembedding = None  # type: ignore[assignment,method-assign]
-    with pytest.raises(TypeError):
-        await reembed(ledger, NEW, lambda _: None)
-    ledger.finish_reembedding = held  # type: ignore[method-assign]
-    await ledger.close()
+@pytest.mark.parametrize(
+    ("point", "handed_over"), [("0", False), ("1", False), ("2", False), ("3", False), ("clear", True)]
+)
+def test_killed_in_the_handover_one_of_the_models_opens_the_data(
+    tmp_path: Path, point: str, handed_over: bool
+) -> None:
+    path = tmp_path / "ledger.db"
+    asyncio.run(fill(path))
+    with process("-c", SLOWLY, str(path), point) as running:
+        output, _ = running.communicate(timeout=50)
+    assert running.returncode == -signal.SIGKILL
+    total = len(USERS) * len(statements())
+    assert output.splitlines()[-1] == f"{total} {total}"
+    assert in_the_middle(path) is not handed_over
+    asyncio.run(finish(path))
+    asyncio.run(check(path, NEW))
 
 
 async def finish(path: Path) -> None:
@@ -194,6 +202,7 @@ async def finish(path: Path) -> None:
     state = await reembed(ledger, NEW, told.append)
     assert state.finished
     assert {step.done for step in told} == {len(USERS) * len(statements())}  # nothing was left to embed
+    await ledger.sweep(NOW, 24, 72)
     await ledger.close()
 
 

@@ -196,6 +196,12 @@ def test_where_nothing_is_nothing_is_made(hermes: Hermes, tmp_path: Path) -> Non
     assert not (tmp_path / "data").exists()
 
 
+def test_a_ledger_that_is_no_file_is_asked_all_the_same(hermes: Hermes, tmp_path: Path) -> None:
+    with (tmp_path / "new.toml").open("a", encoding="utf-8") as config:
+        config.write('[ledger]\nkind = "stone"\n')
+    refused(hermes("new", "reembed"), "ledger.kind")
+
+
 def test_a_calibration_of_another_model_is_told_before_the_work(
     hermes: Hermes, lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
