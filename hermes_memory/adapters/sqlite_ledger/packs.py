@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 
 from hermes_memory.adapters.sqlite_ledger import codec
-from hermes_memory.adapters.sqlite_ledger.store import expect_embedder, fact
+from hermes_memory.adapters.sqlite_ledger.store import check_embedder, fact
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import StoredPack
 
 
 def put(conn: sqlite3.Connection, stored: StoredPack, embedder: EmbedderInfo) -> None:
     """Store a pack in place of the one of its name."""
-    expect_embedder(conn, embedder)
+    check_embedder(conn, embedder)
     pack = stored.pack
     vectors = codec.dump_vectors(stored.vectors, len(pack.passages), embedder.dimension)
     conn.execute(

@@ -74,6 +74,12 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
 
+-- Vectors of the next embedding model, until all are there and the two tables change places; then those of the
+-- model before, until they are cleared away (since schema 2).
+CREATE TABLE IF NOT EXISTS reembedded (
+    uid INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (uid, id)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS sessions (
     uid INTEGER NOT NULL, id TEXT NOT NULL, ended INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
