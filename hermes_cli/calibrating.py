@@ -17,7 +17,9 @@ from hermes_cli.showing import table
 
 if TYPE_CHECKING:
     from hermes_memory.core.calibration import EmbedderProfile
-    from hermes_memory.core.fitting import Figures
+    from hermes_memory.core.fitting import Figures, FitRules
+    from hermes_memory.core.labelled import LabelledPairs
+    from hermes_memory.ports.embedder import Embedder
 
 OUTDATED = 1
 
@@ -38,13 +40,12 @@ def calibrate(
 ) -> None:
     """Fit the configured embedder's calibration to labelled pairs, and show how well it separates them."""
     from hermes_memory.adapters.calibration_file import profile_text, write_profile
-    from hermes_memory.app.calibrating import calibrate as fitted
     from hermes_memory.config import load_settings
     from hermes_memory.wiring import build_embedder, build_fit, calibration_file
 
     settings = load_settings(config)
     labelled, rules = build_fit(pairs)
-    profile, figures = asyncio.run(fitted(build_embedder(settings), labelled, rules))
+    profile, figures = asyncio.run(_fitted(build_embedder(settings), labelled, rules))
     console = stdout()
     console.print(_table(figures, f"{profile.model}, {profile.dimension} dimensions"))
     for line in _described(profile):
@@ -57,6 +58,18 @@ def calibrate(
         console.print(Text(f'Written. To use it: embedder.calibration = "{out.absolute()}"'), soft_wrap=True)
     else:
         console.print(Text("Nothing is written; --out FILE writes the calibration.", "dim"))
+
+
+async def _fitted(
+    embedder: Embedder, labelled: LabelledPairs, rules: FitRules
+) -> tuple[EmbedderProfile, tuple[Figures, ...]]:
+    from hermes_memory.app.calibrating import calibrate as fitted
+    from hermes_memory.wiring import let_go
+
+    try:
+        return await fitted(embedder, labelled, rules)
+    finally:
+        await let_go(embedder)
 
 
 def _compare(path: Path, text: str) -> None:

@@ -30,7 +30,7 @@ Told: TypeAlias = "Callable[[Reembedding], None]"
 def reembed(data: Data = Path("./data"), config: Config = None) -> None:
     """Make every stored vector anew with the configured embedder. Goes on where it stopped.
 
-    Nothing else changes. Until it is finished the old configuration opens the data as before; from then on the
+    Those of memories and of knowledge packs; nothing else changes. Until it is finished the old configuration opens the data as before; from then on the
     new one does. No server may run on the directory meanwhile.
     """
     from hermes_memory.adapters.data_lock import DataLock
@@ -59,11 +59,13 @@ def reembed(data: Data = Path("./data"), config: Config = None) -> None:
 
 async def _run(ledger: Ledger, embedder: Embedder, told: Told) -> Reembedding:
     from hermes_memory.app.reembedding import reembed as work
+    from hermes_memory.wiring import let_go
 
     try:
         return await work(ledger, embedder, told)
     finally:
         await ledger.close()
+        await let_go(embedder)
 
 
 @contextmanager

@@ -97,16 +97,17 @@ def check_data(settings: Settings, data: Path) -> None:
         InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
         EmbedderMismatch: the data was embedded with another model.
     """
-    embedder = build_embedder(settings).info
-    check_calibration(settings, embedder)
-    asyncio.run(_open_once(build_ledger(settings, data), embedder))
+    embedder = build_embedder(settings)
+    asyncio.run(_open_once(settings, build_ledger(settings, data), embedder))
 
 
-async def _open_once(ledger: Ledger, embedder: EmbedderInfo) -> None:
+async def _open_once(settings: Settings, ledger: Ledger, embedder: Embedder) -> None:
     try:
-        await ledger.open(embedder)
+        check_calibration(settings, embedder.info)
+        await ledger.open(embedder.info)
     finally:
         await ledger.close()
+        await let_go(embedder)
 
 
 def build_policy(settings: Settings) -> Policy:

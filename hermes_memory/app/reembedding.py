@@ -1,6 +1,6 @@
 """Gives the data to another embedding model: every stored vector is made anew (ARCHITECTURE §3).
 
-Vectors only: no memory changes, frozen or not, nor any version or history. What was made is kept as it comes, so
+Those of memories and of knowledge packs, and nothing else: no memory changes, frozen or not, nor any version or history. What was made is kept as it comes, so
 that a process that dies loses one batch at most; the ledger hands everything over at once, in the end.
 """
 
@@ -15,11 +15,11 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.core.merging import middle, texts_of
 from hermes_memory.core.model import Memory
 from hermes_memory.errors import InvalidInput
-from hermes_memory.ports.embedder import Embedder, Vector
+from hermes_memory.ports.embedder import Embedder, Vector, Vectors
 from hermes_memory.ports.ledger import Ledger, Reembedding
 
 PAGE = 256  # users, and memories of a user, that are read at once
-BATCH = 64  # memories that are embedded, and then kept, together
+BATCH = 64  # memories, or passages of a knowledge pack, that are embedded, and then kept, together
 
 Waiting = tuple[UserKey, Memory]
 
@@ -42,7 +42,11 @@ async def reembed(ledger: Ledger, embedder: Embedder, told: Callable[[Reembeddin
             told(state)
             batch = []
     if batch:
-        told(await _keep(ledger, embedder, batch, state))
+        state = await _keep(ledger, embedder, batch, state)
+        told(state)
+    async for count in _packs(ledger, embedder):
+        state = replace(state, done=min(state.done + count, state.total))
+        told(state)
     return await ledger.finish_reembedding()
 
 
@@ -64,9 +68,7 @@ async def _keep(
 ) -> Reembedding:
     """New vectors of a batch, kept; how far it is then."""
     texts = [texts_of(memory) for _, memory in batch]
-    found = await embedder.passages([text for one in texts for text in one])
-    if not np.isfinite(found).all():
-        raise InvalidInput("embedder", "gave vectors that are not finite")
+    found = await _vectors(embedder, [text for one in texts for text in one])
     made: dict[UserKey, dict[str, Vector]] = {}
     row = 0
     for (key, memory), one in zip(batch, texts, strict=True):
@@ -76,3 +78,23 @@ async def _keep(
     for key, vectors_of in made.items():
         await ledger.put_embedded(key, vectors_of)
     return replace(state, done=state.done + len(batch))
+
+
+async def _packs(ledger: Ledger, embedder: Embedder) -> AsyncIterator[int]:
+    """Embed and keep what waits of the knowledge packs, batch by batch; how many passages of each were kept."""
+    waiting = await ledger.unembedded_pack()
+    while waiting is not None:
+        texts = waiting.rest[:BATCH]
+        kept = await ledger.put_embedded_passages(waiting, await _vectors(embedder, texts))
+        if kept:
+            yield len(texts)
+            waiting = replace(waiting, done=waiting.done + len(texts))
+        if not kept or not waiting.rest:  # packs take no data lock: one may be another by now
+            waiting = await ledger.unembedded_pack()
+
+
+async def _vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    found = await embedder.passages(texts)
+    if not np.isfinite(found).all():
+        raise InvalidInput("embedder", "gave vectors that are not finite")
+    return found

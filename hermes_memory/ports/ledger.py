@@ -201,7 +201,7 @@ class ErasureReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """How far the change of the embedding model is: ``done`` of ``total`` stored vectors.
+    """How far the change of the embedding model is: ``done`` of ``total`` stored vectors, of memories and of packs.
 
     ``stored`` is the model that the data belongs to now, ``target`` the one it shall belong to.
     """
@@ -235,6 +235,21 @@ class StoredPack:
     loaded_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPack:
+    """A knowledge pack whose first ``done`` passages have new vectors; ``revision`` as of ``packs_revision``."""
+
+    namespace: str
+    pack: Pack
+    done: int
+    revision: int
+
+    @property
+    def rest(self) -> list[str]:
+        """The passages that wait."""
+        return self.pack.passages[self.done :]
+
+
 class Ledger(Protocol):
     """One conformance suite binds every adapter (``hermes_memory.testing.ledger_suite``).
 
@@ -251,7 +266,8 @@ class Ledger(Protocol):
         Goes on with an unfinished change to the same model, and forgets one to another. New vectors are kept
         beside the old ones: until ``finish_reembedding`` the data belongs to the old model, which opens it as ever,
         and a vector that it writes or removes meanwhile has to be made anew. What takes a model (``activate``,
-        ``commit``) raises EmbedderMismatch on every handle that was opened with another than the data's.
+        ``commit``, ``put_pack``, ``packs``) raises EmbedderMismatch on every handle that was opened with another
+        than the data's.
         """
         ...
 
@@ -267,6 +283,18 @@ class Ledger(Protocol):
 
         Nothing else changes: neither a memory, frozen or not, nor a version. Raises InvalidInput on another
         shape than the target's, and EmbedderMismatch when no change to the handle's model is under way.
+        """
+        ...
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """The next knowledge pack with a passage that has no new vector yet, or None."""
+        ...
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """Keep new vectors of the first passages of ``waiting.rest``, in their order; durable when it returns.
+
+        False, and nothing is kept, when a pack was changed since ``waiting`` was read, or these have one by now.
+        Raises as ``put_embedded``.
         """
         ...
 
@@ -405,7 +433,10 @@ class Ledger(Protocol):
         ...
 
     async def packs(self, namespace: str | None) -> list[StoredPack]:
-        """The packs of a namespace, or of all, in the order of namespace and name."""
+        """The packs of a namespace, or of all, in the order of namespace and name.
+
+        Raises EmbedderMismatch as ``put_pack``.
+        """
         ...
 
     async def packs_revision(self) -> int:

@@ -13,7 +13,7 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LedgerUnavailable
 from hermes_memory.ports.clock import Clock
-from hermes_memory.ports.embedder import EmbedderInfo, Vector
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
     AccessCount,
     Alert,
@@ -27,6 +27,7 @@ from hermes_memory.ports.ledger import (
     Reembedding,
     Snapshot,
     StoredPack,
+    WaitingPack,
 )
 
 _T = TypeVar("_T")
@@ -129,6 +130,14 @@ class FaultyLedger:
     async def put_embedded(self, key: UserKey, vectors: Mapping[str, Vector]) -> None:
         """See ``Ledger.put_embedded``."""
         await self._write(lambda: self._inner.put_embedded(key, vectors))
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """See ``Ledger.unembedded_pack``."""
+        return await self._once(self._inner.unembedded_pack)
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """See ``Ledger.put_embedded_passages``."""
+        return await self._write(lambda: self._inner.put_embedded_passages(waiting, vectors))
 
     async def finish_reembedding(self) -> Reembedding:
         """See ``Ledger.finish_reembedding``."""

@@ -321,7 +321,8 @@ async def test_a_pack_of_another_model_than_the_data_now_has_is_refused(
     by_hand(path, "UPDATE meta SET value = 'another' WHERE name = 'embedder'")  # as re-embedding would
     with pytest.raises(EmbedderMismatch):
         await ledger.put_pack(a_stored_pack())
-    assert await ledger.packs(None) == []
+    with pytest.raises(EmbedderMismatch):
+        await ledger.packs(None)
 
 
 def found_in_files(path: Path, *words: str) -> list[str]:
@@ -428,6 +429,7 @@ async def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path, ledg
     await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
     await ledger.close()
     by_hand(path, "DROP TABLE reembedded")
+    by_hand(path, "DROP TABLE reembedded_packs")
     by_hand(path, "DROP TABLE packs")
     by_hand(path, "DELETE FROM meta WHERE name = 'packs'")
     by_hand(path, "PRAGMA user_version = 1")

@@ -23,12 +23,13 @@ from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.reembedding import reembed
 from hermes_memory.core.ids import UserKey, digest
+from hermes_memory.core.knowledge import Pack
 from hermes_memory.core.model import Lock, Status, Tier
 from hermes_memory.core.model import Memory as Record
 from hermes_memory.errors import EmbedderMismatch
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
-from hermes_memory.ports.ledger import Reembedding, Snapshot
-from hermes_memory.testing.builders import NOW, a_commit, a_memory
+from hermes_memory.ports.ledger import Reembedding, Snapshot, StoredPack
+from hermes_memory.testing.builders import NOW, a_commit, a_memory, a_pack, an_entry
 from hermes_memory.wiring import DATABASE
 
 PAIRS = Path(__file__).parents[2] / "configs" / "embedders" / "pairs.jsonl"
@@ -93,6 +94,18 @@ def records(key: UserKey) -> list[Record]:
     ]  # fmt: skip
 
 
+def a_shelf() -> Pack:
+    """Some of the statements as general knowledge."""
+    entries = [
+        an_entry(id=f"e{number}", content={"en": text}) for number, text in enumerate(statements()[:40])
+    ]
+    return a_pack(entries=tuple(entries))
+
+
+def total() -> int:
+    return len(USERS) * len(statements()) + len(a_shelf().passages)
+
+
 async def fill(path: Path) -> None:
     ledger = SqliteLedger(path)
     await ledger.open(OLD.info)
@@ -100,23 +113,30 @@ async def fill(path: Path) -> None:
         made = records(key)
         vectors = dict(zip([one.id for one in made], OLD.embed([one.content for one in made]), strict=True))
         await ledger.commit(a_commit(key=key, memories=tuple(made), vectors=vectors))
+    pack = a_shelf()
+    await ledger.put_pack(
+        StoredPack(namespace="default", pack=pack, vectors=OLD.embed(pack.passages), loaded_at=NOW)
+    )
     await ledger.close()
 
 
-async def snapshots(path: Path, embedder: EmbedderInfo) -> list[Snapshot]:
+async def held(path: Path, embedder: EmbedderInfo) -> tuple[list[Snapshot], list[StoredPack]]:
     ledger = SqliteLedger(path)
     try:
         await ledger.open(embedder)
-        return [await ledger.activate(key, 1) for key in USERS]
+        return [await ledger.activate(key, 1) for key in USERS], await ledger.packs(None)
     finally:
         await ledger.close()
 
 
 async def check(path: Path, embedder: Embedder) -> None:
-    """Fails unless that model opens the data, and every vector is the one it makes of the memory's words."""
+    """Fails unless that model opens the data, and every vector is the one it makes of the words it stands for."""
     texts = statements()
     wanted = await embedder.passages(texts)
-    for seen, key in zip(await snapshots(path, embedder.info), USERS, strict=True):
+    snapshots, (stored,) = await held(path, embedder.info)
+    assert stored.pack == a_shelf()
+    assert np.allclose(stored.vectors, await embedder.passages(stored.pack.passages), atol=2e-3)
+    for seen, key in zip(snapshots, USERS, strict=True):
         assert seen.version == 1
         assert [memory.with_(access_count=0, last_access_at=None) for memory in seen.memories] == records(key)
         assert np.allclose([seen.vectors[memory.id] for memory in seen.memories], wanted, atol=2e-3)
@@ -151,7 +171,7 @@ def in_the_middle(path: Path) -> bool:
         asyncio.run(check(path, NEW))
         return False
     with pytest.raises(EmbedderMismatch, match="unfinished"):
-        asyncio.run(snapshots(path, NEW.info))
+        asyncio.run(held(path, NEW.info))
     return True
 
 
@@ -180,7 +200,8 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("point", "handed_over"), [("0", False), ("1", False), ("2", False), ("3", False), ("clear", True)]
+    ("point", "handed_over"),
+    [("_swap_packs", False), ("0", False), ("1", False), ("2", False), ("3", False), ("clear", True)],
 )
 def test_killed_in_the_handover_one_of_the_models_opens_the_data(
     tmp_path: Path, point: str, handed_over: bool
@@ -190,8 +211,7 @@ def test_killed_in_the_handover_one_of_the_models_opens_the_data(
     with process("-c", SLOWLY, str(path), point) as running:
         output, _ = running.communicate(timeout=50)
     assert running.returncode == -signal.SIGKILL
-    total = len(USERS) * len(statements())
-    assert output.splitlines()[-1] == f"{total} {total}"
+    assert output.splitlines()[-1] == f"{total()} {total()}"
     assert in_the_middle(path) is not handed_over
     asyncio.run(finish(path))
     asyncio.run(check(path, NEW))
@@ -201,7 +221,7 @@ async def finish(path: Path) -> None:
     ledger, told = SqliteLedger(path), list[Reembedding]()
     state = await reembed(ledger, NEW, told.append)
     assert state.finished
-    assert {step.done for step in told} == {len(USERS) * len(statements())}  # nothing was left to embed
+    assert {step.done for step in told} == {total()}  # nothing was left to embed
     await ledger.sweep(NOW, 24, 72)
     await ledger.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from hermes_memory.core.model import Granularity, Memory, Status
 from hermes_memory.errors import EmbedderMismatch, InvalidInput
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import Reembedding
-from hermes_memory.testing.builders import NOW, a_commit, a_memory
+from hermes_memory.testing.builders import NOW, a_commit, a_memory, a_pack, a_stored_pack, an_entry
 
 OLD, NEW = HashEmbedder(16), HashEmbedder(24)
 USERS = [UserKey("app", f"user{number}") for number in range(5)]
@@ -171,3 +172,63 @@ async def test_what_somebody_adds_meanwhile_is_told_and_done_by_the_next_run(mak
     state = await reembed(ledger, Interrupted(), lambda _: None)
     assert state == Reembedding(OLD.info, NEW.info, 16, 17)
     assert (await reembed(make(), Watched(), lambda _: None)).finished
+
+
+# knowledge packs
+
+PACK = a_pack(entries=tuple(an_entry(id=f"e{n}", content={"en": f"fact {n}"}) for n in range(10)))
+
+
+async def shelve(ledger: SqliteLedger, embedder: HashEmbedder = OLD, **over: str) -> None:
+    pack = replace(PACK, **over)
+    await ledger.put_pack(a_stored_pack(pack=pack, vectors=embedder.embed(pack.passages)))
+
+
+@pytest.fixture
+async def shelved(make: Make) -> Make:
+    """As ``make``, with a pack of ten passages."""
+    ledger = make()
+    await ledger.open(OLD.info)
+    await shelve(ledger)
+    return make
+
+
+async def test_packs_are_embedded_after_the_memories(shelved: Make) -> None:
+    ledger, embedder, told = shelved(), Watched(), list[Reembedding]()
+    assert await reembed(ledger, embedder, told.append) == Reembedding(NEW.info, NEW.info, 26, 26)
+    assert [step.done for step in told] == [0, 4, 8, 12, 16, 20, 24, 26]
+    assert [text for batch in embedder.batches[-3:] for text in batch] == PACK.passages
+    (stored,) = await ledger.packs(None)
+    assert stored.vectors == pytest.approx(NEW.embed(PACK.passages), abs=2e-3)
+    assert await held(ledger, NEW) == 16
+
+
+async def test_a_pack_goes_on_where_it_stopped(shelved: Make) -> None:
+    with pytest.raises(InvalidInput, match="not finite"):
+        await reembed(shelved(), Watched(fails_after=5), lambda _: None)
+    old = shelved()
+    await old.open(OLD.info)
+    assert (await old.packs(None))[0].vectors == pytest.approx(OLD.embed(PACK.passages), abs=2e-3)
+    embedder, ledger = Watched(), shelved()
+    assert (await reembed(ledger, embedder, lambda _: None)).finished
+    assert [text for batch in embedder.batches for text in batch] == PACK.passages[4:]
+    assert (await ledger.packs(None))[0].vectors == pytest.approx(NEW.embed(PACK.passages), abs=2e-3)
+
+
+async def test_a_pack_that_is_replaced_under_way_is_begun_anew(shelved: Make) -> None:
+    """``hermes knowledge load`` takes no lock on the data."""
+    other, ledger, told = shelved(), shelved(), list[Reembedding]()
+    await other.open(OLD.info)
+
+    class Interrupted(Watched):
+        async def passages(self, texts: Sequence[str]) -> Vectors:
+            if texts == PACK.passages[4:8] and len(self.batches) == 5:
+                await shelve(other, version="2")
+            return await super().passages(texts)
+
+    embedder = Interrupted()
+    assert (await reembed(ledger, embedder, told.append)).finished
+    assert [text for batch in embedder.batches[4:] for text in batch] == PACK.passages[:8] + PACK.passages
+    (stored,) = await ledger.packs(None)
+    assert stored.pack.version == "2"
+    assert stored.vectors == pytest.approx(NEW.embed(PACK.passages), abs=2e-3)

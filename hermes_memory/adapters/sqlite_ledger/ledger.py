@@ -26,7 +26,7 @@ from hermes_memory.adapters.sqlite_ledger.worker import Reader, Writer
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LedgerUnavailable, SessionOwned
-from hermes_memory.ports.embedder import EmbedderInfo, Vector
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
     AccessCount,
     Alert,
@@ -39,6 +39,7 @@ from hermes_memory.ports.ledger import (
     Reembedding,
     Snapshot,
     StoredPack,
+    WaitingPack,
 )
 
 _T = TypeVar("_T")
@@ -92,6 +93,14 @@ class SqliteLedger:
     async def put_embedded(self, key: UserKey, vectors: Mapping[str, Vector]) -> None:
         """See ``Ledger.put_embedded``."""
         await self._write(reembedding.put, key, dict(vectors), self._embedder)
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """See ``Ledger.unembedded_pack``."""
+        return await self._read(reembedding.unembedded_pack, self._embedder)
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """See ``Ledger.put_embedded_passages``."""
+        return await self._write(reembedding.put_passages, waiting, vectors, self._embedder)
 
     async def finish_reembedding(self) -> Reembedding:
         """See ``Ledger.finish_reembedding``. Should the process die while the old vectors go, a sweep goes on."""
@@ -296,7 +305,7 @@ class SqliteLedger:
 
     async def packs(self, namespace: str | None) -> list[StoredPack]:
         """See ``Ledger.packs``."""
-        return await self._read(packs.stored, namespace, self._embedder.dimension)
+        return await self._read(packs.stored, namespace, self._embedder)
 
     async def packs_revision(self) -> int:
         """See ``Ledger.packs_revision``."""

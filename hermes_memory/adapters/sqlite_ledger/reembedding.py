@@ -2,6 +2,7 @@
 
 Until then the file is the old model's, so a process that dies in between leaves nothing that cannot be opened. The
 two tables change names, for SQLite keeps in memory what a transaction changes; old vectors go in small steps.
+Knowledge packs are few: theirs are written anew.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters.sqlite_ledger.packs import count_change, revision
 from hermes_memory.adapters.sqlite_ledger.store import check_embedder, embedder_of
 from hermes_memory.adapters.sqlite_ledger.users import uid_of
 from hermes_memory.core.ids import UserKey
-from hermes_memory.ports.embedder import EmbedderInfo, Vector
-from hermes_memory.ports.ledger import Reembedding
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
+from hermes_memory.ports.ledger import Reembedding, WaitingPack
 
 # Of a vector without a memory nothing can be embedded; it goes when the change is finished.
 _TOTAL = "SELECT count(*) FROM vectors JOIN memories USING (uid, id)"
@@ -28,6 +30,21 @@ _PUT = """
 INSERT INTO reembedded (uid, id, vector) SELECT uid, id, ? FROM vectors WHERE uid = ? AND id = ?
 ON CONFLICT (uid, id) DO UPDATE SET vector = excluded.vector
 """
+_BYTES = "SELECT coalesce(sum(length(vectors)), 0) FROM packs"
+_BYTES_DONE = "SELECT coalesce(sum(length(vectors)), 0) FROM reembedded_packs"
+_BYTES_DONE_OF = """
+SELECT coalesce(sum(length(vectors)), 0) FROM reembedded_packs WHERE namespace = ? AND name = ?
+"""
+_PARTS = "SELECT vectors FROM reembedded_packs WHERE namespace = ? AND name = ? ORDER BY start"
+_PUT_PACK = "UPDATE packs SET vectors = ? WHERE namespace = ? AND name = ?"
+_WAITING_PACK = """
+SELECT namespace, body, done FROM (
+    SELECT p.namespace, p.name, p.body, length(p.vectors) / ? AS whole,
+        (SELECT coalesce(sum(length(r.vectors)), 0) / ? FROM reembedded_packs r
+         WHERE r.namespace = p.namespace AND r.name = p.name) AS done
+    FROM packs p)
+WHERE done < whole ORDER BY namespace, name LIMIT 1
+"""
 _SWAP = (
     "ALTER TABLE vectors RENAME TO swapping",
     "ALTER TABLE reembedded RENAME TO vectors",
@@ -36,6 +53,10 @@ _SWAP = (
 _CLEAR = """
 DELETE FROM reembedded WHERE (uid, id) IN (SELECT uid, id FROM reembedded LIMIT ?)
 """
+_CLEAR_PACKS = """
+DELETE FROM reembedded_packs WHERE rowid IN (SELECT rowid FROM reembedded_packs LIMIT ?)
+"""
+CLEAR_PARTS = 40  # of packs, each of some dozens of vectors
 CLEAR_ROWS = 2_000  # in one transaction, so that other writers wait only briefly
 _SET_FACT = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
@@ -48,13 +69,17 @@ def abandon(conn: sqlite3.Connection, target: EmbedderInfo) -> None:
 
 def has_leftovers(conn: sqlite3.Connection) -> bool:
     """Whether vectors are there that no model needs."""
-    return _target(conn) is None and conn.execute("SELECT 1 FROM reembedded").fetchone() is not None
+    if _target(conn) is not None:
+        return False
+    both = "SELECT 1 FROM reembedded UNION ALL SELECT 1 FROM reembedded_packs LIMIT 1"
+    return conn.execute(both).fetchone() is not None
 
 
 def clear(conn: sqlite3.Connection) -> None:
-    """Remove up to CLEAR_ROWS of them."""
+    """Remove some of them."""
     if _target(conn) is None:
         conn.execute(_CLEAR, (CLEAR_ROWS,))
+        conn.execute(_CLEAR_PACKS, (CLEAR_PARTS,))
 
 
 def begin(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
@@ -82,6 +107,36 @@ def put(conn: sqlite3.Connection, key: UserKey, vectors: Mapping[str, Vector], t
     conn.executemany(_PUT, rows)
 
 
+def unembedded_pack(conn: sqlite3.Connection, target: EmbedderInfo) -> WaitingPack | None:
+    """The first pack that is not complete; None also when no change to ``target`` is under way."""
+    if _target(conn) != target:
+        return None
+    sizes = (codec.vector_bytes(_stored(conn).dimension), codec.vector_bytes(target.dimension))
+    row = conn.execute(_WAITING_PACK, sizes).fetchone()
+    if row is None:
+        return None
+    namespace, body, done = row
+    pack = codec.PACK.validate_json(body)
+    return WaitingPack(namespace=namespace, pack=pack, done=done, revision=revision(conn))
+
+
+def put_passages(
+    conn: sqlite3.Connection, waiting: WaitingPack, vectors: Vectors, target: EmbedderInfo
+) -> bool:
+    """Keep new vectors of passages in a row, if they are the next of a pack that is still the same."""
+    if _target(conn) != target:
+        check_embedder(conn, target)
+        return False  # finished meanwhile
+    rows = min(len(vectors), len(waiting.rest))
+    blob = codec.dump_vectors(vectors, rows, target.dimension)
+    name = (waiting.namespace, waiting.pack.name)
+    done = _count(conn, _BYTES_DONE_OF, *name) // codec.vector_bytes(target.dimension)
+    if not rows or revision(conn) != waiting.revision or done != waiting.done:
+        return False
+    conn.execute("INSERT INTO reembedded_packs VALUES (?, ?, ?, ?)", (*name, done, blob))
+    return True
+
+
 def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
     """Swap, if all are there."""
     now = _progress(conn, target)
@@ -89,6 +144,7 @@ def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
         return now
     if _target(conn) != target:
         check_embedder(conn, target)
+    _swap_packs(conn)
     for statement in _SWAP:
         conn.execute(statement)
     _forget(conn)
@@ -96,9 +152,21 @@ def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
     return _progress(conn, target)
 
 
+def _swap_packs(conn: sqlite3.Connection) -> None:
+    """Put the parts of every pack together, in place of its old vectors; the parts are left over."""
+    for name in conn.execute("SELECT namespace, name FROM packs").fetchall():
+        parts = [part for (part,) in conn.execute(_PARTS, name)]
+        conn.execute(_PUT_PACK, (b"".join(parts), *name))
+    count_change(conn)
+
+
 def _progress(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
-    stored, total = _stored(conn), _count(conn, _TOTAL)
-    return Reembedding(stored, target, total if stored == target else _count(conn, _DONE), total)
+    stored = _stored(conn)
+    total = _count(conn, _TOTAL) + _count(conn, _BYTES) // codec.vector_bytes(stored.dimension)
+    if stored == target:
+        return Reembedding(stored, target, total, total)
+    done = _count(conn, _DONE) + _count(conn, _BYTES_DONE) // codec.vector_bytes(target.dimension)
+    return Reembedding(stored, target, done, total)
 
 
 def _stored(conn: sqlite3.Connection) -> EmbedderInfo:
@@ -116,5 +184,5 @@ def _forget(conn: sqlite3.Connection) -> None:
     conn.execute("DELETE FROM meta WHERE name IN ('next_embedder', 'next_dimension')")
 
 
-def _count(conn: sqlite3.Connection, sql: str) -> int:
-    return int(conn.execute(sql).fetchone()[0])
+def _count(conn: sqlite3.Connection, sql: str, *values: object) -> int:
+    return int(conn.execute(sql, values).fetchone()[0])

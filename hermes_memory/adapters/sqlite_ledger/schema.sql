@@ -158,3 +158,9 @@ CREATE TABLE IF NOT EXISTS packs (
     body TEXT NOT NULL CHECK (json_valid(body)), vectors BLOB NOT NULL,
     PRIMARY KEY (namespace, name)
 );
+
+-- Likewise vectors of the next model, of passages in a row: the first of them is number start of its pack.
+CREATE TABLE IF NOT EXISTS reembedded_packs (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, start INTEGER NOT NULL, vectors BLOB NOT NULL,
+    PRIMARY KEY (namespace, name, start)
+);
