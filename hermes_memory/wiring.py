@@ -98,12 +98,12 @@ def check_data(settings: Settings, data: Path) -> None:
         EmbedderMismatch: the data was embedded with another model.
     """
     embedder = build_embedder(settings)
-    asyncio.run(_open_once(settings, build_ledger(settings, data), embedder))
+    check_calibration(settings, embedder.info)
+    asyncio.run(_open_once(build_ledger(settings, data), embedder))
 
 
-async def _open_once(settings: Settings, ledger: Ledger, embedder: Embedder) -> None:
+async def _open_once(ledger: Ledger, embedder: Embedder) -> None:
     try:
-        check_calibration(settings, embedder.info)
         await ledger.open(embedder.info)
     finally:
         await ledger.close()
