@@ -111,8 +111,7 @@ def unembedded_pack(conn: sqlite3.Connection, target: EmbedderInfo) -> WaitingPa
     """The first pack that is not complete; None also when no change to ``target`` is under way."""
     if _target(conn) != target:
         return None
-    sizes = (codec.vector_bytes(_stored(conn).dimension), codec.vector_bytes(target.dimension))
-    row = conn.execute(_WAITING_PACK, sizes).fetchone()
+    row = _first_waiting_pack(conn, target)
     if row is None:
         return None
     namespace, body, done = row
@@ -140,7 +139,7 @@ def put_passages(
 def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
     """Swap, if all are there."""
     now = _progress(conn, target)
-    if now.finished or now.done < now.total:
+    if now.finished or _something_waits(conn, target):
         return now
     if _target(conn) != target:
         check_embedder(conn, target)
@@ -150,6 +149,18 @@ def finish(conn: sqlite3.Connection, target: EmbedderInfo) -> Reembedding:
     _forget(conn)
     conn.executemany(_SET_FACT, [("embedder", target.name), ("dimension", target.dimension)])
     return _progress(conn, target)
+
+
+def _first_waiting_pack(conn: sqlite3.Connection, target: EmbedderInfo) -> tuple[str, str, int] | None:
+    """Namespace, body, and how many passages are done."""
+    sizes = (codec.vector_bytes(_stored(conn).dimension), codec.vector_bytes(target.dimension))
+    row: tuple[str, str, int] | None = conn.execute(_WAITING_PACK, sizes).fetchone()
+    return row
+
+
+def _something_waits(conn: sqlite3.Connection, target: EmbedderInfo) -> bool:
+    memories = _count(conn, _DONE) < _count(conn, _TOTAL)
+    return memories or _first_waiting_pack(conn, target) is not None
 
 
 def _swap_packs(conn: sqlite3.Connection) -> None:
