@@ -26,7 +26,7 @@ from hermes_memory.core.ids import check_id
 from hermes_memory.errors import InvalidConfig, NotFound
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import Ledger
-from hermes_memory.wiring import build_embedder, build_ledger, build_policy
+from hermes_memory.wiring import build_embedder, build_ledger, build_policy, embedder_info, let_go
 
 T = TypeVar("T")
 
@@ -55,7 +55,12 @@ def load(
     embedder = build_embedder(settings)
 
     async def work(ledger: Ledger) -> Any:
-        before = await load_pack(ledger, embedder, check_id(namespace, "namespace"), found, datetime.now(UTC))
+        try:
+            before = await load_pack(
+                ledger, embedder, check_id(namespace, "namespace"), found, datetime.now(UTC)
+            )
+        finally:
+            await let_go(embedder)
         (now,) = [one for one in await ledger.packs(namespace) if one.pack.name == found.name]
         return pack_record(now) | {"replaced": before.pack.version if before else None}
 
@@ -81,7 +86,7 @@ def list_packs(
         return [pack_record(one) for one in await ledger.packs(namespace)]
 
     settings = load_settings(config)
-    records = _run(settings, data, build_embedder(settings).info, work)
+    records = _run(settings, data, embedder_info(settings), work)
     if json:
         show_json(records)
     elif records:
@@ -104,7 +109,7 @@ def remove(
         return await ledger.remove_pack(namespace, name)
 
     settings = load_settings(config)
-    if not _run(settings, data, build_embedder(settings).info, work):
+    if not _run(settings, data, embedder_info(settings), work):
         raise NotFound("pack")
     if json:
         show_json({"removed": name, "namespace": namespace})

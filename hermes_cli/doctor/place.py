@@ -98,7 +98,7 @@ def _ledger(database: Path, settings: Settings) -> Finding:
         detail = f"{about}; this release reads up to schema {SCHEMA_VERSION}"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     if facts.get("embedder") != _embedder(settings):
-        detail = f"{about}; the configuration names {_embedder(settings)}"
+        detail = f"{about}; the configuration names {_embedder(settings)}: `hermes reembed` converts it"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     return Finding("data", "ledger", Level.OK, about)
 

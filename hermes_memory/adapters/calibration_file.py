@@ -1,9 +1,11 @@
-"""Reads what is known about an embedder from a TOML file (``configs/embedders/``)."""
+"""What is known about an embedder, from and to a TOML file (``configs/embedders/``)."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,42 @@ def load_profile(path: Path) -> EmbedderProfile:
         raise InvalidConfig(path.name, "cannot be read as TOML") from error
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise InvalidConfig(path.name, f"does not hold together: {type(error).__name__} {error}") from error
+
+
+def profile_text(profile: EmbedderProfile, source: str) -> str:
+    """The file's text; ``source`` is the name of the pairs that it was fitted to."""
+    calibration = profile.calibration
+    lines = [
+        f"# Made by `hermes calibrate` from {source}; knots: [similarity, value].",
+        f"model = {json.dumps(profile.model, ensure_ascii=False)}",
+        f"dimension = {profile.dimension}",
+    ]
+    for name, ramp in (("query", calibration.query), ("pair", calibration.pair)):
+        lines += ["", f"[{name}]", f"knots = {[list(knot) for knot in ramp.knots]}"]
+    centre = calibration.centring
+    if centre is not None:
+        lines += ["", "[centring]  # arrays are base64 of little-endian float32"]
+        lines += [f"mean_share = {centre.mean_share}", f"direction_share = {centre.direction_share}"]
+        for name in ("query_mean", "passage_mean", "directions"):
+            lines.append(f'{name} = "{pack(getattr(centre, name))}"')
+    return "\n".join(lines) + "\n"
+
+
+def write_profile(path: Path, text: str) -> None:
+    """Put ``text`` at ``path``, whole or not at all. Raises InvalidConfig when it cannot be written."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as draft:
+            draft.write(text)
+        try:
+            Path(draft.name).chmod(0o644)
+            Path(draft.name).replace(path)
+        except OSError:
+            Path(draft.name).unlink()
+            raise
+    except OSError as error:
+        raise InvalidConfig(str(path), f"cannot be written: {error.strerror}") from None
 
 
 def pack(array: Floats) -> str:

@@ -97,7 +97,8 @@ def _illegal(problem: Problem) -> HermesError:
 
 def _embedder_mismatch(problem: Problem) -> HermesError:
     found = re.match(r"the data was embedded with (.+), the configuration names (.+?);", problem.detail)
-    return errors.EmbedderMismatch(found[1], found[2]) if found else _unknown(problem)
+    unfinished = "unfinished" in problem.detail
+    return errors.EmbedderMismatch(found[1], found[2], unfinished) if found else _unknown(problem)
 
 
 def _model_failed(problem: Problem) -> HermesError:

@@ -6,7 +6,7 @@ rest in the archive with ``merged_into``. Whatever happens to a part, ``mend`` w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,6 +83,18 @@ def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]
         if (vector := _middle(parts, vector_of)) is not None:
             vectors[span.id] = vector
     return vectors, dissolved
+
+
+def texts_of(memory: Memory) -> tuple[str, ...]:
+    """What the vector of a memory stands for: its content or, of a merged record, what each of its parts says."""
+    listed = memory.attributes.get("parts", ()) if memory.granularity is Granularity.SPAN else ()
+    return tuple(part["content"] for part in listed) or (memory.content,)
+
+
+def middle(vectors: Sequence[Vector]) -> Vector:
+    """The unit vector between some, shape (dimension,)."""
+    total = np.sum(vectors, axis=0)
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-9), np.float32)
 
 
 def parts_of(board: Board, span: Memory) -> list[Memory]:
@@ -224,7 +236,4 @@ def _merge(board: Board, parts: list[Memory], seed: str) -> Memory:
 def _middle(parts: Iterable[Memory], vector_of: VectorOf) -> Vector | None:
     """The unit vector between those of the parts, if they have any."""
     held = [vector for part in parts if (vector := vector_of(part.id)) is not None]
-    if not held:
-        return None
-    total = np.sum(held, axis=0)
-    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-9), np.float32)
+    return middle(held) if held else None

@@ -200,6 +200,24 @@ class ErasureReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Reembedding:
+    """How far the change of the embedding model is: ``done`` of ``total`` stored vectors, of memories and of packs.
+
+    ``stored`` is the model that the data belongs to now, ``target`` the one it shall belong to.
+    """
+
+    stored: EmbedderInfo
+    target: EmbedderInfo
+    done: int
+    total: int
+
+    @property
+    def finished(self) -> bool:
+        """Whether the data belongs to the target."""
+        return self.stored == self.target
+
+
+@dataclass(frozen=True, slots=True)
 class AccessCount:
     """Recalls of one memory since the last flush."""
 
@@ -217,6 +235,21 @@ class StoredPack:
     loaded_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPack:
+    """A knowledge pack whose first ``done`` passages have new vectors; ``revision`` as of ``packs_revision``."""
+
+    namespace: str
+    pack: Pack
+    done: int
+    revision: int
+
+    @property
+    def rest(self) -> list[str]:
+        """The passages that wait."""
+        return self.pack.passages[self.done :]
+
+
 class Ledger(Protocol):
     """One conformance suite binds every adapter (``hermes_memory.testing.ledger_suite``).
 
@@ -225,6 +258,52 @@ class Ledger(Protocol):
 
     async def open(self, embedder: EmbedderInfo) -> None:
         """Create or check the store. Raises EmbedderMismatch when the data was embedded otherwise."""
+        ...
+
+    async def begin_reembedding(self, embedder: EmbedderInfo) -> Reembedding:
+        """Open the store, instead of ``open``, to embed what it holds with another model.
+
+        Goes on with an unfinished change to the same model, and forgets one to another. New vectors are kept
+        beside the old ones: until ``finish_reembedding`` the data belongs to the old model, which opens it as ever,
+        and a vector that it writes or removes meanwhile has to be made anew. What takes a model (``activate``,
+        ``commit``, ``put_pack``, ``packs``) raises EmbedderMismatch on every handle that was opened with another
+        than the data's.
+        """
+        ...
+
+    async def unembedded(self, key: UserKey, after: str, limit: int) -> list[Memory]:
+        """The memories of a user, of every status, that have an old vector and no new one yet.
+
+        In the order of their ids, starting after that id.
+        """
+        ...
+
+    async def put_embedded(self, key: UserKey, vectors: Mapping[str, Vector]) -> None:
+        """Keep new vectors by memory id; durable when it returns. Ignores what has no old vector.
+
+        Nothing else changes: neither a memory, frozen or not, nor a version. Raises InvalidInput on another
+        shape than the target's, and EmbedderMismatch when no change to the handle's model is under way.
+        """
+        ...
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """The next knowledge pack with a passage that has no new vector yet, or None."""
+        ...
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """Keep new vectors of the first passages of ``waiting.rest``, in their order; durable when it returns.
+
+        False, and nothing is kept, when a pack was changed since ``waiting`` was read, or these have one by now.
+        Raises as ``put_embedded``.
+        """
+        ...
+
+    async def finish_reembedding(self) -> Reembedding:
+        """Put all new vectors in the place of the old ones, at once, and give the data to the new model.
+
+        Changes nothing while some are missing, or when it was finished before. A long-term index is not told:
+        it is made for one model and has to be built anew.
+        """
         ...
 
     async def close(self) -> None:
@@ -354,7 +433,10 @@ class Ledger(Protocol):
         ...
 
     async def packs(self, namespace: str | None) -> list[StoredPack]:
-        """The packs of a namespace, or of all, in the order of namespace and name."""
+        """The packs of a namespace, or of all, in the order of namespace and name.
+
+        Raises EmbedderMismatch as ``put_pack``.
+        """
         ...
 
     async def packs_revision(self) -> int:

@@ -7,7 +7,7 @@ import logging
 
 from hermes_memory.app.desk import Policy
 from hermes_memory.core.knowledge import KnowledgeShelf
-from hermes_memory.errors import InvalidInput
+from hermes_memory.errors import EmbedderMismatch, InvalidInput
 from hermes_memory.ports.ledger import Ledger
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,10 @@ class Library:
                 return None
             # Cutting thousands of entries into words takes a while: the loop goes on meanwhile.
             return await asyncio.to_thread(KnowledgeShelf, packs, self._policy.words, self._dimension)
-        except (ValueError, InvalidInput):  # pydantic's among them; or vectors of another model
+        except (
+            ValueError,
+            InvalidInput,
+            EmbedderMismatch,
+        ):  # pydantic's among them; or vectors of another model
             log.exception("the knowledge packs of a namespace cannot be read")
             return None

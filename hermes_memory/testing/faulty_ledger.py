@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import TypeVar
 
 from hermes_memory.core.ids import UserKey
-from hermes_memory.core.model import Turn
+from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LedgerUnavailable
 from hermes_memory.ports.clock import Clock
-from hermes_memory.ports.embedder import EmbedderInfo
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
     AccessCount,
     Alert,
@@ -24,8 +24,10 @@ from hermes_memory.ports.ledger import (
     Ledger,
     OutboxEntry,
     Receipt,
+    Reembedding,
     Snapshot,
     StoredPack,
+    WaitingPack,
 )
 
 _T = TypeVar("_T")
@@ -116,6 +118,30 @@ class FaultyLedger:
     async def open(self, embedder: EmbedderInfo) -> None:
         """Never faulted: a test begins with a store."""
         await self._inner.open(embedder)
+
+    async def begin_reembedding(self, embedder: EmbedderInfo) -> Reembedding:
+        """See ``Ledger.begin_reembedding``."""
+        return await self._write(lambda: self._inner.begin_reembedding(embedder))
+
+    async def unembedded(self, key: UserKey, after: str, limit: int) -> list[Memory]:
+        """See ``Ledger.unembedded``."""
+        return await self._once(lambda: self._inner.unembedded(key, after, limit))
+
+    async def put_embedded(self, key: UserKey, vectors: Mapping[str, Vector]) -> None:
+        """See ``Ledger.put_embedded``."""
+        await self._write(lambda: self._inner.put_embedded(key, vectors))
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """See ``Ledger.unembedded_pack``."""
+        return await self._once(self._inner.unembedded_pack)
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """See ``Ledger.put_embedded_passages``."""
+        return await self._write(lambda: self._inner.put_embedded_passages(waiting, vectors))
+
+    async def finish_reembedding(self) -> Reembedding:
+        """See ``Ledger.finish_reembedding``."""
+        return await self._write(self._inner.finish_reembedding)
 
     async def close(self) -> None:
         """Never faulted."""

@@ -21,12 +21,22 @@ from hermes_memory.testing.ledger_commit_checks import CommitChecks
 from hermes_memory.testing.ledger_erasure_checks import ErasureChecks
 from hermes_memory.testing.ledger_frozen_checks import FrozenChecks
 from hermes_memory.testing.ledger_pack_checks import PackChecks
+from hermes_memory.testing.ledger_pack_reembedding_checks import PackReembeddingChecks
 from hermes_memory.testing.ledger_query_checks import QueryChecks
+from hermes_memory.testing.ledger_reembedding_checks import ReembeddingChecks
 
 MakeLedger = Callable[[], Ledger]
 
 
-class LedgerSuite(CommitChecks, FrozenChecks, ErasureChecks, QueryChecks, PackChecks):
+class LedgerSuite(
+    CommitChecks,
+    FrozenChecks,
+    ErasureChecks,
+    QueryChecks,
+    PackChecks,
+    ReembeddingChecks,
+    PackReembeddingChecks,
+):
     """All checks; a subclass provides ``make_ledger``."""
 
     @pytest.fixture

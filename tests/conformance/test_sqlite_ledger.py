@@ -12,13 +12,15 @@ from collections.abc import AsyncIterator, Callable
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.sqlite_ledger import SqliteLedger, reembedding
 from hermes_memory.adapters.sqlite_ledger.store import SCHEMA_VERSION
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import MEANING_FIELDS, Lock
 from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavailable
+from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import Commit, Ledger, OutboxEntry, Settings
 from hermes_memory.testing.builders import (
     EMBEDDER,
@@ -313,30 +315,14 @@ async def test_a_newer_schema_is_refused(path: Path, ledger: SqliteLedger) -> No
         await SqliteLedger(path).open(EMBEDDER)
 
 
-async def test_a_file_of_the_release_before_packs_is_brought_up_to_date(
-    path: Path, ledger: SqliteLedger
-) -> None:
-    await ledger.commit(a_commit(memories=(a_memory(),)))
-    await ledger.close()
-    by_hand(path, "DROP TABLE packs")
-    by_hand(path, "DELETE FROM meta WHERE name = 'packs'")
-    by_hand(path, "PRAGMA user_version = 1")
-    handle = SqliteLedger(path)
-    await handle.open(EMBEDDER)
-    assert await handle.packs_revision() == 0
-    await handle.put_pack(a_stored_pack())
-    assert len(await handle.packs(KEY.namespace)) == 1
-    assert len((await handle.activate(KEY, 1)).memories) == 1
-    await handle.close()
-
-
 async def test_a_pack_of_another_model_than_the_data_now_has_is_refused(
     path: Path, ledger: SqliteLedger
 ) -> None:
     by_hand(path, "UPDATE meta SET value = 'another' WHERE name = 'embedder'")  # as re-embedding would
     with pytest.raises(EmbedderMismatch):
         await ledger.put_pack(a_stored_pack())
-    assert await ledger.packs(None) == []
+    with pytest.raises(EmbedderMismatch):
+        await ledger.packs(None)
 
 
 def found_in_files(path: Path, *words: str) -> list[str]:
@@ -437,3 +423,62 @@ async def test_a_session_of_a_release_without_summaries_still_loads(path: Path, 
     await ledger.commit(a_commit(sessions=(a_session(),)))
     by_hand(path, "UPDATE sessions SET body = json_remove(body, '$.summary')")
     assert (await ledger.activate(KEY, 1)).sessions == (a_session(),)
+
+
+async def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    await ledger.close()
+    by_hand(path, "DROP TABLE reembedded")
+    by_hand(path, "DROP TABLE reembedded_packs")
+    by_hand(path, "DROP TABLE packs")
+    by_hand(path, "DELETE FROM meta WHERE name = 'packs'")
+    by_hand(path, "PRAGMA user_version = 1")
+    again = SqliteLedger(path)
+    await again.open(EMBEDDER)
+    assert (await again.activate(KEY, 1)).memories == (FROZEN,)
+    assert await again.packs_revision() == 0
+    await again.put_pack(a_stored_pack())
+    assert len(await again.packs(KEY.namespace)) == 1
+    assert (await again.erase(KEY, 1, 1, "erase", NOW)).remaining == 0
+    await again.close()
+
+
+async def test_a_vector_without_a_memory_is_not_waited_for(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector(), "lost": a_vector()}))
+    await ledger.close()
+    other = SqliteLedger(path)
+    assert (await other.begin_reembedding(EmbedderInfo("other", 4))).total == 1
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    assert (await other.finish_reembedding()).finished
+    assert set((await other.activate(KEY, 1)).vectors) == {FROZEN.id}
+    await other.close()
+
+
+async def test_old_vectors_that_a_dying_process_left_go_with_the_next_sweep(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    assert ledger._writer is not None
+    target = EmbedderInfo("other", 4)
+    other = SqliteLedger(path)
+    await other.begin_reembedding(target)
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    assert (await ledger._writer.run(lambda conn: reembedding.finish(conn, target))).finished  # and no more
+    assert await ledger._writer.run(reembedding.has_leftovers)
+    assert set((await other.activate(KEY, 1)).vectors) == {FROZEN.id}
+    await other.sweep(NOW, 24, 72)
+    assert not await ledger._writer.run(reembedding.has_leftovers)
+    assert np.allclose((await other.activate(KEY, 1)).vectors[FROZEN.id], a_vector(1, 4), atol=1e-3)
+    await other.close()
+
+
+async def test_clearing_touches_no_change_that_is_under_way(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
+    other = SqliteLedger(path)
+    await other.begin_reembedding(EmbedderInfo("other", 4))
+    await other.put_embedded(KEY, {FROZEN.id: a_vector(1, 4)})
+    await ledger.sweep(NOW, 24, 72)
+    assert ledger._writer is not None
+    await ledger._writer.run(reembedding.clear)
+    assert (await other.finish_reembedding()).finished
+    await other.close()

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from hermes_memory import Memory
+from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.knowledge import load
+from hermes_memory.app.reembedding import reembed
 from hermes_memory.config import load_settings
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.knowledge import Pack
@@ -144,6 +146,20 @@ async def test_packs_that_nobody_can_read_keep_no_user_asleep(
     assert "cannot be read" in caplog.text
 
 
+async def test_packs_that_were_given_to_another_model_are_left_out(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shelve(world, a_pack())
+    host = await world.start()
+    assert await known(host) == [SATAY]
+    ledger = SqliteLedger(world.path, synchronous="NORMAL")
+    assert (await reembed(ledger, HashEmbedder(EMBEDDER.dimension), lambda _: None)).finished
+    await ledger.close()
+    await host._library.refresh()
+    assert await known(host) == []
+    assert "cannot be read" in caplog.text
+
+
 async def test_an_unavailable_ledger_is_asked_again(world: World) -> None:
     await shelve(world, a_pack())
     host = await world.start()
@@ -174,3 +190,21 @@ def test_the_whole_of_it_in_one_process(tmp_path: Path) -> None:
         context = memory.recall("ana", "Is satay spicy?")["context"]
         assert context.index("peanuts") < context.index("General knowledge") < context.index("Satay sauce")
         assert all(record["dimension"] == "allergy" for record in memory.memories("ana"))
+
+
+def test_after_reembedding_packs_are_found_with_the_new_model(tmp_path: Path) -> None:
+    settings, old = load_settings(overrides=WITHOUT_MODEL), HashEmbedder(24)
+
+    async def live() -> None:
+        ledger = build_ledger(settings, tmp_path)
+        await ledger.open(old.info)
+        await load(ledger, old, "default", a_pack(entries=(an_entry(cues={}),)), NOW)
+        await ledger.close()
+        ledger = build_ledger(settings, tmp_path)
+        assert (await reembed(ledger, build_embedder(settings), lambda _: None)).total == 2
+        await ledger.close()
+
+    asyncio.run(live())
+    with Memory.open(tmp_path, **WITHOUT_MODEL) as memory:
+        answer = memory.recall("ana", "Satay sauce usually contains peanuts")
+        assert [one["id"] for one in answer["knowledge"]] == ["satay"]

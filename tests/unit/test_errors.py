@@ -17,7 +17,7 @@ from hermes_memory import errors
 from hermes_memory.errors import HermesError, InvalidInput, LedgerUnavailable, VersionConflict
 
 E = TypeVar("E", bound=HermesError)
-SAMPLES: dict[str, object] = {"str": "words with 汉字", "int": 42, "float": 1.5}
+SAMPLES: dict[str, object] = {"str": "words with 汉字", "int": 42, "float": 1.5, "bool": True}
 
 
 def subclasses(kind: type[HermesError]) -> Iterator[type[HermesError]]:

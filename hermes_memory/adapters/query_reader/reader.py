@@ -30,6 +30,7 @@ class QueryReader:
         self._errands = ErrandReader(words.errands)
         self._entities = EntityFinder(words.entities)
         simplified("")  # loads its table now and not within a request
+        self._utc = zone("UTC")  # likewise its file, and while it is held here nobody reads that again
 
     def read(self, text: str, as_of: datetime, timezone: str) -> Asked:
         """What ``text`` asks, its times seen from ``as_of`` (aware) in the user's time zone; unknown zones are UTC."""

@@ -89,6 +89,11 @@ def load_vectors(rows: Iterable[tuple[str, bytes]], dimension: int) -> Mapping[s
     return dict(zip(ids, matrix.reshape(len(ids), dimension), strict=True))
 
 
+def vector_bytes(dimension: int) -> int:
+    """How long one vector is as it is stored."""
+    return dimension * _STORED_VECTOR.itemsize
+
+
 def dump_vectors(vectors: Vectors, rows: int, dimension: int) -> bytes:
     """fp16 bytes of all rows. Raises InvalidInput on another shape than (rows, dimension)."""
     if vectors.shape != (rows, dimension):

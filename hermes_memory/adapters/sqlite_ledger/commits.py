@@ -94,6 +94,9 @@ def _write_memories(conn: sqlite3.Connection, uid: int, commit: Commit, dimensio
         _PUT_VECTOR,
         [(uid, id_, codec.dump_vector(vector, dimension)) for id_, vector in commit.vectors.items()],
     )
+    # A model that is on its way in has to read again what the present one writes or removes.
+    again = [(uid, id_) for id_ in (*commit.vectors, *commit.deleted)]
+    conn.executemany("DELETE FROM reembedded WHERE uid = ? AND id = ?", again)
     for memory_id in commit.deleted:  # after the writes: what a commit deletes, it does not also keep
         _guarded(conn, "DELETE FROM memories WHERE uid = ? AND id = ?", (uid, memory_id), memory_id)
         conn.execute("DELETE FROM vectors WHERE uid = ? AND id = ?", (uid, memory_id))

@@ -10,13 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from hermes_memory.adapters.sqlite_ledger import commits, erasure, leases, packs, reading, scrub, store
+from hermes_memory.adapters.sqlite_ledger import (
+    codec,
+    commits,
+    erasure,
+    leases,
+    packs,
+    reading,
+    reembedding,
+    scrub,
+    store,
+)
 from hermes_memory.adapters.sqlite_ledger.scrub import Scrub
 from hermes_memory.adapters.sqlite_ledger.worker import Reader, Writer
 from hermes_memory.core.ids import UserKey
-from hermes_memory.core.model import Turn
+from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LedgerUnavailable, SessionOwned
-from hermes_memory.ports.embedder import EmbedderInfo
+from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
     AccessCount,
     Alert,
@@ -26,8 +36,10 @@ from hermes_memory.ports.ledger import (
     Job,
     OutboxEntry,
     Receipt,
+    Reembedding,
     Snapshot,
     StoredPack,
+    WaitingPack,
 )
 
 _T = TypeVar("_T")
@@ -60,13 +72,53 @@ class SqliteLedger:
 
     async def open(self, embedder: EmbedderInfo) -> None:
         """See ``Ledger.open``. Raises InvalidConfig for a newer schema or another program's file."""
-        if self._writer is not None:
-            return
+        if self._writer is None:
+            await self._open(embedder, store.prepare)
 
+    async def begin_reembedding(self, embedder: EmbedderInfo) -> Reembedding:
+        """See ``Ledger.begin_reembedding``."""
+        if self._writer is None:
+            await self._open(embedder, store.prepare_schema)
+        self._embedder = embedder
+        await self._write(reembedding.abandon, embedder)
+        await self._clear_old_vectors()
+        return await self._write(reembedding.begin, embedder)
+
+    async def unembedded(self, key: UserKey, after: str, limit: int) -> list[Memory]:
+        """See ``Ledger.unembedded``."""
+        return await self._read(
+            lambda conn: [codec.load_memory(*row) for row in reembedding.unembedded(conn, key, after, limit)]
+        )
+
+    async def put_embedded(self, key: UserKey, vectors: Mapping[str, Vector]) -> None:
+        """See ``Ledger.put_embedded``."""
+        await self._write(reembedding.put, key, dict(vectors), self._embedder)
+
+    async def unembedded_pack(self) -> WaitingPack | None:
+        """See ``Ledger.unembedded_pack``."""
+        return await self._read(reembedding.unembedded_pack, self._embedder)
+
+    async def put_embedded_passages(self, waiting: WaitingPack, vectors: Vectors) -> bool:
+        """See ``Ledger.put_embedded_passages``."""
+        return await self._write(reembedding.put_passages, waiting, vectors, self._embedder)
+
+    async def finish_reembedding(self) -> Reembedding:
+        """See ``Ledger.finish_reembedding``. Should the process die while the old vectors go, a sweep goes on."""
+        done = await self._write(reembedding.finish, self._embedder)
+        await self._clear_old_vectors()
+        return done
+
+    async def _clear_old_vectors(self) -> None:
+        while await self._read(reembedding.has_leftovers):
+            await self._write(reembedding.clear)
+
+    async def _open(
+        self, embedder: EmbedderInfo, prepare: Callable[[sqlite3.Connection, EmbedderInfo], None]
+    ) -> None:
         def connect() -> sqlite3.Connection:
             conn = self._connect()
             try:
-                store.prepare(conn, embedder)
+                prepare(conn, embedder)
             except BaseException:
                 conn.close()
                 raise
@@ -123,7 +175,7 @@ class SqliteLedger:
 
     async def activate(self, key: UserKey, epoch: int) -> Snapshot:
         """See ``Ledger.activate``."""
-        raw = await self._write(reading.activate, key, epoch)
+        raw = await self._write(self._ours(reading.activate), key, epoch)
         # Decoding a full user takes tens of milliseconds: neither the loop nor the write lock waits for it.
         dimension = self._embedder.dimension
         return await self._read(lambda _conn: reading.decode(key, raw, dimension))
@@ -131,12 +183,24 @@ class SqliteLedger:
     async def commit(self, commit: Commit) -> Receipt:
         """See ``Ledger.commit``. What it deletes or rewrites is overwritten; the next sweep rewrites the file."""
         commit = commit if self._outbox else dataclasses.replace(commit, outbox=())
+        apply = self._ours(commits.apply)
         if commit.deleted or commit.rewritten:
-            receipt, _ = await self._write_scrubbed(
-                Scrub.LOG, commits.apply, commit, self._embedder.dimension
-            )
+            receipt, _ = await self._write_scrubbed(Scrub.LOG, apply, commit, self._embedder.dimension)
             return receipt
-        return await self._write(commits.apply, commit, self._embedder.dimension)
+        return await self._write(apply, commit, self._embedder.dimension)
+
+    def _ours(self, work: Callable[..., _T]) -> Callable[..., _T]:
+        """``work`` if the vectors are still those of the model that this handle was opened with.
+
+        A process that a killed server left behind may live on while the data is given to another model.
+        """
+        embedder = self._embedder
+
+        def checked(conn: sqlite3.Connection, *values: object) -> _T:
+            store.check_embedder(conn, embedder)
+            return work(conn, *values)
+
+        return checked
 
     async def operation(self, key: UserKey, operation_id: str) -> Receipt | None:
         """See ``Ledger.operation``."""
@@ -221,6 +285,7 @@ class SqliteLedger:
 
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """See ``Ledger.sweep``. Also rewrites the file if content was deleted since the last time."""
+        await self._clear_old_vectors()
         total = 0
         removed = erasure.SWEEP_ROWS
         while removed >= erasure.SWEEP_ROWS:
@@ -240,7 +305,7 @@ class SqliteLedger:
 
     async def packs(self, namespace: str | None) -> list[StoredPack]:
         """See ``Ledger.packs``."""
-        return await self._read(packs.stored, namespace, self._embedder.dimension)
+        return await self._read(packs.stored, namespace, self._embedder)
 
     async def packs_revision(self) -> int:
         """See ``Ledger.packs_revision``."""

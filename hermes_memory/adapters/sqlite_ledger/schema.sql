@@ -74,6 +74,12 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
 
+-- Vectors of the next embedding model, until all are there and the two tables change places; then those of the
+-- model before, until they are cleared away (since schema 2).
+CREATE TABLE IF NOT EXISTS reembedded (
+    uid INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (uid, id)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS sessions (
     uid INTEGER NOT NULL, id TEXT NOT NULL, ended INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (uid, id)
 ) WITHOUT ROWID;
@@ -151,4 +157,10 @@ CREATE TABLE IF NOT EXISTS packs (
     namespace TEXT NOT NULL, name TEXT NOT NULL, loaded_us INTEGER NOT NULL,
     body TEXT NOT NULL CHECK (json_valid(body)), vectors BLOB NOT NULL,
     PRIMARY KEY (namespace, name)
+);
+
+-- Likewise vectors of the next model, of passages in a row: the first of them is number start of its pack.
+CREATE TABLE IF NOT EXISTS reembedded_packs (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, start INTEGER NOT NULL, vectors BLOB NOT NULL,
+    PRIMARY KEY (namespace, name, start)
 );

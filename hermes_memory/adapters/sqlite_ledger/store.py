@@ -67,16 +67,20 @@ def prepare(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
         InvalidConfig: the file is not a ledger, or a newer release wrote it.
         EmbedderMismatch: its vectors come from another model or have another dimension.
     """
+    prepare_schema(conn, embedder)
+    check_embedder(conn, embedder)
+
+
+def prepare_schema(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """As ``prepare``, whatever model the vectors come from; an empty file is ``embedder``'s from now on."""
     version = _pragma(conn, "user_version")
     if version > SCHEMA_VERSION:
         raise InvalidConfig("ledger", f"has schema {version}; this release reads up to {SCHEMA_VERSION}")
-    if version == 0:
-        _create(conn)
-    elif _pragma(conn, "application_id") != APPLICATION_ID:
+    if version and _pragma(conn, "application_id") != APPLICATION_ID:
         raise InvalidConfig("ledger", "the file is another program's database")
-    elif version < SCHEMA_VERSION:
+    if version < SCHEMA_VERSION:
         _create(conn)  # so far a newer schema only has more tables
-    _check_embedder(conn, embedder)
+    _stamp(conn, embedder)
 
 
 def _pragma(conn: sqlite3.Connection, name: str) -> int:
@@ -98,7 +102,8 @@ def _create(conn: sqlite3.Connection) -> None:
         raise
 
 
-def _check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+def _stamp(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """Write what the store says of itself, unless it is there."""
     conn.execute("BEGIN IMMEDIATE")
     try:
         facts = [
@@ -111,18 +116,24 @@ def _check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
             ("dimension", embedder.dimension),
         ]
         conn.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", facts)
-        expect_embedder(conn, embedder)
         conn.execute("COMMIT")
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
 
 
-def expect_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
-    """Raises EmbedderMismatch when the vectors of the file come from another model."""
-    stored = EmbedderInfo(str(fact(conn, "embedder")), int(fact(conn, "dimension")))
+def check_embedder(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
+    """Raises EmbedderMismatch unless the vectors come from ``embedder``."""
+    stored = embedder_of(conn, "embedder", "dimension")
     if stored != embedder:
-        raise EmbedderMismatch(str(stored), str(embedder))
+        coming = embedder_of(conn, "next_embedder", "next_dimension")
+        raise EmbedderMismatch(str(stored), str(embedder), coming == embedder)
+
+
+def embedder_of(conn: sqlite3.Connection, name: str, dimension: str) -> EmbedderInfo | None:
+    """The model that two facts name together, if they are there."""
+    facts = dict(conn.execute("SELECT name, value FROM meta WHERE name IN (?, ?)", (name, dimension)))
+    return EmbedderInfo(str(facts[name]), int(facts[dimension])) if len(facts) == 2 else None
 
 
 def fact(conn: sqlite3.Connection, name: str) -> str | int:
