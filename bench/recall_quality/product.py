@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from bench.recall_quality.data import Person, Session
-from bench.recall_quality.scores import DEPTH, Answer
+from bench.recall_quality.scores import DEPTH, Answer, timed
 from hermes_memory.app.commands import Incoming, Ingest
 from hermes_memory.core.model import LIVE, Role
 from hermes_memory.memory import Memory
@@ -110,11 +111,10 @@ class Trial:
         records = self._records[person.name]
         for question in person.questions:
             asyncio.run(self._embedder.queries([question.text]))  # remembered: what is timed is the search
-            start = time.perf_counter()
-            answer = library.recall(person.name, question.text, top_k=DEPTH, as_of=last)
-            spent_ms = (time.perf_counter() - start) * 1000
+            search = partial(library.recall, person.name, question.text, top_k=DEPTH, as_of=last)
+            answer, taken = timed(search)
             ranked = [hit["id"] for hit in answer["memories"] if hit["score"] is not None]
-            yield Answer(question, [records[one].messages for one in ranked], spent_ms)
+            yield Answer(question, [records[one].messages for one in ranked], taken)
 
     def _kept(self) -> float:
         live = {

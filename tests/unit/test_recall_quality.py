@@ -26,7 +26,7 @@ from bench.recall_quality.floors import COSINE, FUSED, Bm25
 from bench.recall_quality.keys import only_asked, overrides_of
 from bench.recall_quality.peer import Prepared
 from bench.recall_quality.product import GATED, LIFTED, Trial, merged
-from bench.recall_quality.scores import Answer, score, speed
+from bench.recall_quality.scores import Answer, Taken, score, speed, timed
 from bench.recall_quality.vectors import RememberingEmbedder
 from bench.report import Limit, Report
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -49,7 +49,7 @@ def question(*gold: str, text: str = "which boat?", kind: str = "single-hop", of
 
 
 def answer(gold: Sequence[str], *places: Sequence[str], ms: float = 1.0, **more: str) -> Answer:
-    return Answer(question(*gold, **more), [frozenset(place) for place in places], ms)
+    return Answer(question(*gold, **more), [frozenset(place) for place in places], Taken(ms, ms / 2))
 
 
 ADA = Person(
@@ -170,9 +170,12 @@ def test_scores_are_averages_over_questions() -> None:
 
 def test_times_are_percentiles() -> None:
     answers = [answer(("a",), "a", ms=float(ms)) for ms in range(101)]
-    assert (speed(answers).p50, speed(answers).p95) == (50, 95)
+    assert (speed(answers).p50, speed(answers).p95, speed(answers).cpu_p95) == (50, 95, 47.5)
     assert speed(answers[7:8]).p95 == 7
     assert speed([]).p50 == 0
+    found, taken = timed(lambda: sum(range(10_000)))
+    assert found == 49_995_000
+    assert taken.ms > 0 <= taken.cpu_ms
 
 
 def test_adversarial_questions_stand_apart() -> None:
