@@ -18,7 +18,7 @@ from bench.recall_quality.data import Person, Session
 from bench.recall_quality.scores import DEPTH, Answer, timed
 from hermes_memory.app.commands import Incoming, Ingest
 from hermes_memory.core.model import LIVE, Role
-from hermes_memory.memory import Memory
+from hermes_memory.memory import CALL_TIMEOUT_S, Memory
 from hermes_memory.ports.embedder import Embedder
 
 HERE = Path(__file__).parent
@@ -35,8 +35,7 @@ class Library(Memory):
         """Send all that a person says, session by session, and end each."""
         for session in person.sessions:
             for start in range(0, len(session.turns), BATCH):
-                job = self._loop.run(self._remember(self._key(person.name), _request(session, start)))
-                assert job["status"] == "done", f"{session.id}: {job}"
+                self._settle(person.name, _request(session, start))
             self.end_session(person.name, session.id)
 
     def records(self, user: str) -> dict[str, Record]:
@@ -47,6 +46,13 @@ class Library(Memory):
             )
             for one in self.memories(user)
         }
+
+    def _settle(self, user: str, command: Ingest) -> None:
+        accepted = self.execute(user, command)
+        job: dict[str, Any] | None = None
+        while job is None:  # embedding for the first time may take longer than one wait
+            job = self._loop.run(self._users.wait(self._key(user), accepted["job_id"], CALL_TIMEOUT_S))
+        assert job["status"] == "done", f"{command.session_id}: {job}"
 
 
 @dataclass(frozen=True, slots=True)
