@@ -87,8 +87,8 @@ docs-check: install ## the documentation's examples compile, its links resolve
 bench: install ## the benchmarks, each against its limits
 	@$(BIN)/python -m bench $(ARGS)
 
-eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, knowledge packs; every miss
-	@for name in conflicts extraction extraction-zh knowledge; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
+eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, recall; every miss
+	@for name in conflicts extraction extraction-zh knowledge relatedness recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
 
 clean: install ## remove caches and build outputs (the venv stays: rm -rf .venv)
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov constraints.new

@@ -11,7 +11,7 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from bench.report import Limit, Report, table
 from bench.stack import Say
 from hermes_memory.adapters.pack_file import read_pack
 from hermes_memory.app.desk import Policy
-from hermes_memory.app.knowledge import beside_memories
+from hermes_memory.app.knowledge import beside_memories, moment_of
 from hermes_memory.config import load_settings
 from hermes_memory.core.knowledge import KnowledgeShelf
 from hermes_memory.core.ranking import Query
@@ -88,8 +88,9 @@ def _ask(shelf: KnowledgeShelf, policy: Policy, text: str, wants: frozenset[str]
     query = Query(
         text=text, vector=vector, words=policy.words(text), session_id=None, scene=None, as_of=AT, top_k=6
     )
+    query = replace(query, moment=moment_of(query, UTC, policy))
     started = time.perf_counter()
-    known = beside_memories(shelf, query, UTC, policy, 0)
+    known = beside_memories(shelf, query, policy, 0)
     spent_s = time.perf_counter() - started
     return Asked(text, wants, tuple(one.entry.id for one in known), spent_s * 1000)
 

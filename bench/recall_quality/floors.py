@@ -6,16 +6,16 @@ Each stores every turn as ``[date] speaker: text`` and ranks all of a person's t
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.recall_quality.data import Person
-from bench.recall_quality.scores import DEPTH, Answer
+from bench.recall_quality.scores import DEPTH, Answer, timed
 from hermes_memory.ports.embedder import Embedder, Vector
 
 Scores = NDArray[np.float32]
@@ -100,10 +100,13 @@ async def answers(people: Sequence[Person], embedder: Embedder, words: Words) ->
         for question in person.questions:
             vector = (await embedder.queries([question.text]))[0]
             for way, into in found.items():
-                start = time.perf_counter()
-                places = floors.search(way, vector, words(question.text))
-                into.append(Answer(question, places, (time.perf_counter() - start) * 1000))
+                places, taken = timed(partial(_search, floors, way, vector, words, question.text))
+                into.append(Answer(question, places, taken))
     return found
+
+
+def _search(floors: Floors, way: str, vector: Vector, words: Words, query: str) -> list[frozenset[str]]:
+    return floors.search(way, vector, words(query))
 
 
 def _pairs(texts: Sequence[str]) -> list[str]:

@@ -6,7 +6,9 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-ASKED = frozenset({"recall", "briefing"})  # sections that only a recall reads: nothing need be taken in again
+ASKED = frozenset(
+    {"recall", "fusion", "reranker", "knowledge", "briefing"}
+)  # sections that only a recall reads
 
 
 def overrides_of(pairs: Sequence[str]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import importlib
 import importlib.util
 import os
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bench.recall_quality.data import Person
-from bench.recall_quality.scores import DEPTH, Answer
+from bench.recall_quality.scores import DEPTH, Answer, timed
 from hermes_memory.ports.embedder import Embedder
 
 NAME = "mem0, infer off"
@@ -53,11 +53,12 @@ async def answers(people: Sequence[Person], embedder: Embedder) -> list[Answer]:
 
 
 def _each(memory: Any, person: Person) -> Iterator[Answer]:
+    of_person = {"user_id": person.name}
     for question in person.questions:
-        start = time.perf_counter()
-        found = memory.search(question.text, filters={"user_id": person.name}, top_k=DEPTH, threshold=0.0)
-        spent_ms = (time.perf_counter() - start) * 1000
-        yield Answer(question, [frozenset({hit["metadata"]["turn"]}) for hit in found["results"]], spent_ms)
+        found, taken = timed(
+            partial(memory.search, question.text, filters=of_person, top_k=DEPTH, threshold=0.0)
+        )
+        yield Answer(question, [frozenset({hit["metadata"]["turn"]}) for hit in found["results"]], taken)
 
 
 def _memory(folder: str, dimension: int) -> Any:

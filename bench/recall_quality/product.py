@@ -9,15 +9,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from bench.recall_quality.data import Person, Session
-from bench.recall_quality.scores import DEPTH, Answer
+from bench.recall_quality.scores import DEPTH, Answer, timed
 from hermes_memory.app.commands import Incoming, Ingest
 from hermes_memory.core.model import LIVE, Role
-from hermes_memory.memory import Memory
+from hermes_memory.memory import CALL_TIMEOUT_S, Memory
 from hermes_memory.ports.embedder import Embedder
 
 HERE = Path(__file__).parent
@@ -34,8 +35,7 @@ class Library(Memory):
         """Send all that a person says, session by session, and end each."""
         for session in person.sessions:
             for start in range(0, len(session.turns), BATCH):
-                job = self._loop.run(self._remember(self._key(person.name), _request(session, start)))
-                assert job["status"] == "done", f"{session.id}: {job}"
+                self._settle(person.name, _request(session, start))
             self.end_session(person.name, session.id)
 
     def records(self, user: str) -> dict[str, Record]:
@@ -46,6 +46,13 @@ class Library(Memory):
             )
             for one in self.memories(user)
         }
+
+    def _settle(self, user: str, command: Ingest) -> None:
+        accepted = self.execute(user, command)
+        job: dict[str, Any] | None = None
+        while job is None:  # embedding for the first time may take longer than one wait
+            job = self._loop.run(self._users.wait(self._key(user), accepted["job_id"], CALL_TIMEOUT_S))
+        assert job["status"] == "done", f"{command.session_id}: {job}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +117,10 @@ class Trial:
         records = self._records[person.name]
         for question in person.questions:
             asyncio.run(self._embedder.queries([question.text]))  # remembered: what is timed is the search
-            start = time.perf_counter()
-            answer = library.recall(person.name, question.text, top_k=DEPTH, as_of=last)
-            spent_ms = (time.perf_counter() - start) * 1000
+            search = partial(library.recall, person.name, question.text, top_k=DEPTH, as_of=last)
+            answer, taken = timed(search)
             ranked = [hit["id"] for hit in answer["memories"] if hit["score"] is not None]
-            yield Answer(question, [records[one].messages for one in ranked], spent_ms)
+            yield Answer(question, [records[one].messages for one in ranked], taken)
 
     def _kept(self) -> float:
         live = {

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bench.recall_quality.data import Question
+
+T = TypeVar("T")
 
 DEPTH = 50  # how far down anybody looks; the most that recall gives
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """What a query took beyond its embedding: milliseconds on the wall and of the processor, all threads together."""
+
+    ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """A question and what was found: for each place of the ranking, the turns it rests on. ``ms`` beyond embedding."""
+    """A question and what was found: for each place of the ranking, the turns it rests on."""
 
     question: Question
     places: Sequence[frozenset[str]]
-    ms: float
+    taken: Taken
 
     def recall(self, k: int) -> float:
         """The share of the gold turns in the first ``k`` places."""
@@ -51,10 +63,12 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Milliseconds of a query beyond its embedding."""
+    """Milliseconds of a query beyond its embedding; on a busy machine only those of the processor mean something."""
 
     p50: float
     p95: float
+    cpu_p50: float
+    cpu_p95: float
 
 
 def score(answers: Sequence[Answer]) -> Score:
@@ -73,11 +87,21 @@ def score(answers: Sequence[Answer]) -> Score:
 
 def speed(answers: Sequence[Answer]) -> Speed:
     """Percentiles over ``answers``."""
-    times = [answer.ms for answer in answers]
+    wall, cpu = [answer.taken.ms for answer in answers], [answer.taken.cpu_ms for answer in answers]
+    return Speed(*_percentiles(wall), *_percentiles(cpu))
+
+
+def timed(search: Callable[[], T]) -> tuple[T, Taken]:
+    """The result of ``search`` and what it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = search()
+    return found, Taken((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000)
+
+
+def _percentiles(times: Sequence[float]) -> tuple[float, float]:
     if len(times) < 2:
-        return Speed(*(times or [0.0]) * 2)
-    cuts = statistics.quantiles(times, n=20, method="inclusive")
-    return Speed(statistics.median(times), cuts[18])
+        return times[0] if times else 0.0, times[0] if times else 0.0
+    return statistics.median(times), statistics.quantiles(times, n=20, method="inclusive")[18]
 
 
 def _mean(values: Iterable[float]) -> float:

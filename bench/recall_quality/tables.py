@@ -14,8 +14,20 @@ from bench.report import table
 
 Found = Mapping[str, Sequence[Answer]]  # system → its answers
 
-_QUALITY = ("system", "questions", "R@5", "R@10", "R@20", "MRR", "turns in 10", "p50 ms", "p95 ms")
-_HITS = ("system", "questions", "hit@1", "hit@5", "R@5", "R@10", "MRR", "turns in 10", "p50 ms", "p95 ms")
+_QUALITY = ("system", "questions", "R@5", "R@10", "R@20", "MRR", "turns in 10", "ms p50", "p95", "CPU ms p50")
+_HITS = (
+    "system",
+    "questions",
+    "hit@1",
+    "hit@5",
+    "R@5",
+    "R@10",
+    "MRR",
+    "turns in 10",
+    "ms p50",
+    "p95",
+    "CPU ms p50",
+)
 
 
 def answerable(answers: Sequence[Answer]) -> list[Answer]:
@@ -89,6 +101,6 @@ def _share(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _times(answers: Sequence[Answer]) -> tuple[float, float]:
+def _times(answers: Sequence[Answer]) -> tuple[float, float, float]:
     taken = speed(answers)
-    return taken.p50, taken.p95
+    return taken.p50, taken.p95, taken.cpu_p50

@@ -210,6 +210,7 @@ def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
 
 def reranked(hits: Iterable[Ranked], relevances: Mapping[str, float]) -> list[Ranked]:
     """The hits that have a relevance of their own by memory id, with it as one more part of the score, best first.
+
     Equal scores keep their order.
     """
     looked_at = [
