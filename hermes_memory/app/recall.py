@@ -94,6 +94,7 @@ def find(
         scene=policy.mask(wanted.scene) if wanted.scene is not None else None,  # as it was stored
         as_of=wanted.as_of or now,
         top_k=max(top_k, candidates),
+        whole=candidates > 0,
         asked=policy.read(wanted.query, wanted.as_of or now, wanted.timezone or NO_ZONE),
     )
     query = replace(query, moment=moment_of(query, zone, policy))

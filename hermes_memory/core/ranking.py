@@ -23,7 +23,7 @@ from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, M
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.vectors import VectorTable
 
-RERANK = "rerank"  # one more part, of what a second look was taken at
+RERANK = "rerank"  # in place of "match", of what a second look was taken at
 PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
 Factors = tuple[float, ...]  # in the order of PARTS
 Scored = tuple[float, Memory, Factors]
@@ -41,6 +41,7 @@ class Query:
     as_of: datetime
     top_k: int
     asked: Asked = NOTHING_KNOWN
+    whole: bool = False  # also what stands far below the best: somebody looks at it again
     moment: Moment = field(default_factory=lambda: Moment({}))
 
 
@@ -183,7 +184,9 @@ def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
             hits.append((prod(factors), memory, factors))
     if shelf.slots.get(SAID):
         hits = _told_once(hits, shelf.places)
-    hits = _standing_out(hits, yardstick.rules.fusion.cut)
+    if not query.whole:
+        called = yardstick.dimensions.called_by(query.text)
+        hits = _standing_out(hits, yardstick.rules.fusion.cut, called)
     if len(hits) > query.top_k:  # only what may be among the best is put in order
         least = nlargest(query.top_k, (score for score, _, _ in hits))[-1]
         hits = [hit for hit in hits if hit[0] >= least]
@@ -193,11 +196,14 @@ def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
     ]
 
 
-def _standing_out(hits: list[Scored], cut: float) -> list[Scored]:
-    """Without what carries far less than the best: where one hit is plainly meant, the rest is not."""
+def _standing_out(hits: list[Scored], cut: float, called: Container[str]) -> list[Scored]:
+    """Without what carries far less than the best: where one hit is plainly meant, the rest is not.
+
+    What answers a slot that is called for stays, for it is meant too.
+    """
     carries = PARTS.index("match")
     least = cut * max((factors[carries] for _, _, factors in hits), default=0.0)
-    return [hit for hit in hits if hit[2][carries] >= least]
+    return [hit for hit in hits if hit[2][carries] >= least or hit[1].dimension in called]
 
 
 def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
@@ -209,15 +215,17 @@ def _told_once(hits: list[Scored], places: Places) -> list[Scored]:
 
 
 def reranked(hits: Iterable[Ranked], relevances: Mapping[str, float]) -> list[Ranked]:
-    """The hits that have a relevance of their own by memory id, with it as one more part of the score, best first.
+    """The hits that have a relevance of their own by memory id, best first.
 
-    Equal scores keep their order.
+    It takes the place of ``match`` in the score: who read query and memory together knows better how much of the one
+    the other carries. Equal scores keep their order.
     """
     looked_at = [
-        Ranked(hit.memory, {**hit.parts, RERANK: relevances[hit.memory.id]})
+        Ranked(hit.memory, {RERANK if part == "match" else part: relevances[hit.memory.id] if part == "match" else value
+                            for part, value in hit.parts.items()})
         for hit in hits
         if hit.memory.id in relevances
-    ]
+    ]  # fmt: skip
     return sorted(looked_at, key=lambda hit: -hit.score)
 
 

@@ -17,7 +17,7 @@ DRINKS = ("红茶", "绿茶", "咖啡")
 
 def with_an_archive(**over: Any) -> tuple[Person, Memory]:
     """A person whose first drink was evicted for want of room."""
-    person = Person(policy(rules(capacity={"working": 2})))
+    person = Person(policy(rules(capacity={"working": 2}, fusion={"words": 0.0})))
     for number, drink in enumerate(DRINKS):
         person.tell(
             say(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_memory.core.bm25 import WordIndex
+from hermes_memory.core.bm25 import BACKGROUND_TEXTS, WordIndex
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 STEPS = st.lists(st.tuples(st.sampled_from("uvwxyz"), st.none() | WORDS), max_size=25)
@@ -23,7 +23,7 @@ def naive(documents: dict[str, list[str]], query: list[str], k1: float, b: float
             often = words.count(word)
             if not often:
                 continue
-            idf = log(1 + (count - holding + 0.5) / (holding + 0.5))
+            idf = log(1 + (count + BACKGROUND_TEXTS - holding + 0.5) / (holding + 0.5))
             score += idf * often * (k1 + 1) / (often + k1 * (1 - b + b * len(words) / mean))
         if score > 0:
             scores[name] = score
@@ -104,3 +104,16 @@ def test_top_filters_before_it_limits() -> None:
     index.put("a", ["tea", "tea"])
     index.put("b", ["tea", "milk"])
     assert [name for name, _ in index.scores(["tea"]).top(1, {"b"})] == ["b"]
+
+
+def test_words_of_everyday_use_weigh_less() -> None:
+    index = WordIndex()
+    index.put("tea", ["make", "tea"])
+    index.put("boat", ["make", "boat"])
+    plain, found = index.scores(["make", "tea"]), index.scores(["make", "tea"], {"make"})
+    assert (
+        dict(zip(found.ids, found.bm25, strict=True))["boat"]
+        < dict(zip(plain.ids, plain.bm25, strict=True))["boat"]
+    )
+    assert dict(zip(found.ids, found.coverage, strict=True))["boat"] < 0.5 < found.coverage.max()
+    assert index.scores(["make"], {"make"}).coverage.tolist() == [1.0, 1.0]  # all that is asked for

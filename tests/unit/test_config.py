@@ -128,7 +128,7 @@ def test_presets_join_and_own_keys_win_over_them() -> None:
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match="must be one of compact, eager, strict"):
+    with pytest.raises(InvalidConfig, match="must be one of compact, eager, episodic, strict"):
         load_settings(overrides={"preset": "lenient"})
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from math import prod
+from math import exp, prod
 from typing import Any
 
 import numpy as np
 import pytest
 
+from hermes_memory.core.asking import Asked, Errand, Period
 from hermes_memory.core.bm25 import WordIndex
+from hermes_memory.core.daytime import Daytimes
 from hermes_memory.core.decay import decay
+from hermes_memory.core.fusion import Match, Places
 from hermes_memory.core.model import Category, Layer, Lock, Memory, Scope, Status, Tier
 from hermes_memory.core.ranking import (
     Query,
     Ranked,
     Shelf,
+    Yardstick,
     always_on,
     current_side,
     in_reach,
+    matched,
     rank,
-    relevance,
 )
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
@@ -31,12 +36,12 @@ from tests.small_world import (
     NOW,
     a_memory,
     an_evidence,
-    default_rules,
     rules,
     words,
 )
 
-RULES = default_rules()
+RULES = rules(fusion={"cut": 0.0})
+YARDSTICK = Yardstick(CALIBRATION, RULES, DIMENSIONS, Daytimes())
 SAFE = {"dimension": "allergy", "layer": Layer.RESTRICTION, "safety": True}
 
 
@@ -67,11 +72,18 @@ def shelf_of(memories: dict[str, Memory], table: VectorTable, index: WordIndex) 
     for memory in memories.values():
         slots.setdefault(memory.dimension, {})[memory.id] = memory
     rivals = {memory.id: memory for memory in memories.values() if memory.rival_of}
-    return Shelf(memories, table, index, slots, rivals)
+    places = Places()
+    for memory in memories.values():
+        places.put(memory.id, ((piece.session_id, piece.turn_index) for piece in memory.evidence))
+    return Shelf(memories, table, index, slots, rivals, places)
 
 
 def ranked(shelf: Shelf, query: Query | None = None) -> list[Ranked]:
-    return rank(shelf, query or a_query(), CALIBRATION, RULES, DIMENSIONS)
+    return rank(shelf, query or a_query(), YARDSTICK)
+
+
+def matched_with(shelf: Shelf, query: Query | None = None, **sections: Any) -> dict[str, Match]:
+    return matched(shelf, query or a_query(), replace(YARDSTICK, rules=rules(**sections)))
 
 
 def ids(shelf: Shelf, query: Query | None = None) -> list[str]:
@@ -92,10 +104,12 @@ def test_spec_7_2_a_score_is_the_product_of_its_published_parts(lock: Lock, weig
     (hit,) = ranked(a_shelf((memory, 0.9)), a_query(as_of=NOW + 15 * DAY))
     assert hit.parts == {
         "relevance": pytest.approx(0.9),
+        "match": pytest.approx(1 / (1 + exp(RULES.fusion.even - RULES.fusion.meaning * 0.9 / 0.76))),
         "decay": decay(memory, NOW + 15 * DAY, RULES.life),
         "lock": weight,
         "importance": 0.7,
         "polarity": 1.2,
+        "fit": 1.0,
     }
     assert hit.score == pytest.approx(prod(hit.parts.values()))
 
@@ -141,23 +155,103 @@ def test_spec_7_3_the_threshold_is_on_the_calibrated_scale(cosine: float, found:
 def test_spec_7_3_a_bad_best_hit_stays_low_whatever_else_is_there() -> None:
     """Nothing is rescaled per query: a hit has the same relevance alone and among others."""
     low, high = a_memory(id="low", content="x"), a_memory(id="high", content="y")
-    alone = relevance(a_shelf((low, 0.8)), a_query(), CALIBRATION, RULES.recall, DIMENSIONS)
-    among = relevance(a_shelf((low, 0.8), (high, 0.99)), a_query(), CALIBRATION, RULES.recall, DIMENSIONS)
-    assert alone["low"] == among["low"] == pytest.approx(0.8)
-    assert relevance(a_shelf((low, 0.5)), a_query(), CALIBRATION, RULES.recall, DIMENSIONS) == {}
+    alone = matched_with(a_shelf((low, 0.8)))
+    among = matched_with(a_shelf((low, 0.8), (high, 0.99)))
+    assert alone["low"] == among["low"]
+    assert alone["low"].relevance == pytest.approx(0.8)
+    assert matched_with(a_shelf((low, 0.5))) == {}
 
 
 def test_spec_7_1_words_and_meaning_join_and_neither_hides_the_other() -> None:
     memory = a_memory(content="zebra")
-    both = relevance(a_shelf((memory, 0.5)), a_query("zebra"), CALIBRATION, RULES.recall, DIMENSIONS)
-    assert both["mem-1"] == pytest.approx(1 - 0.5 * (1 - 0.6))
-    alone = rules(recall={"lexical_weight": 1.0}).recall
-    exact = relevance(a_shelf((memory, 0.0)), a_query("zebra"), CALIBRATION, alone, DIMENSIONS)
-    assert exact["mem-1"] == pytest.approx(1.0)
+    neither = matched_with(a_shelf((memory, 0.5)), a_query("lion"), recall={"threshold": 0.0})["mem-1"]
+    both = matched_with(a_shelf((memory, 0.5)), a_query("zebra"))["mem-1"]
+    more = matched_with(a_shelf((memory, 0.6)), a_query("zebra"))["mem-1"]
+    assert (neither.relevance, neither.match) < (both.relevance, both.match) < (more.relevance, more.match)
 
 
-def test_spec_7_1_words_alone_do_not_reach_the_threshold_by_default() -> None:
-    assert ids(a_shelf((a_memory(content="zebra"), 0.0)), a_query("zebra")) == []
+def test_spec_7_1_a_stray_word_of_a_long_query_does_not_reach_the_threshold() -> None:
+    memory = a_memory(content="zebra")
+    assert ids(a_shelf((memory, 0.1)), a_query("zebra")) == ["mem-1"]
+    assert ids(a_shelf((memory, 0.1)), a_query("zebra a b c d e f g")) == []
+
+
+def test_spec_7_2_what_stands_far_below_the_best_stays_out_unless_its_slot_is_called_for() -> None:
+    plain, far = a_memory(id="plain", content="zebra"), a_memory(id="far", content="x")
+    home = a_memory(id="home", content="y", dimension="city")
+    shelf = a_shelf((plain, 0.9), (far, 0.8), (home, 0.8))
+    only_meant = replace(YARDSTICK, rules=rules(fusion={"cut": 0.5}))
+    seen = [{hit.memory.id for hit in rank(shelf, query, only_meant)} for query in (
+        a_query("zebra"), a_query("zebra 住哪"), a_query("zebra", whole=True), a_query("lion"),
+    )]  # fmt: skip
+    assert seen == [{"plain"}, {"plain", "home"}, {"plain", "far", "home"}, {"plain", "far", "home"}]
+
+
+def test_spec_7_2_a_query_that_speaks_of_the_user_is_evidence() -> None:
+    shelf = a_shelf((a_memory(), 0.6))
+    assert ids(shelf) == []
+    assert ids(shelf, a_query(asked=Asked(personal=True))) == ["mem-1"]
+
+
+def test_spec_7_2_an_errand_must_be_met_almost_word_for_word_and_calls_for_no_slot() -> None:
+    home = a_memory(dimension="city", content="x")
+    errand = Asked(errand=Errand.TRANSLATION)
+    assert ids(a_shelf((home, 0.9)), a_query("住哪", asked=errand)) == []
+    assert ids(a_shelf((home, 0.99)), a_query("住哪", asked=errand)) == ["mem-1"]
+    assert ids(a_shelf((home, 0.9)), a_query("住哪", asked=replace(errand, personal=True))) == ["mem-1"]
+
+
+def test_spec_7_1_a_time_that_is_asked_for_brings_what_was_said_or_is_true_then() -> None:
+    """And what is of another time steps back; what is asked of the past does not fade."""
+    day = Asked(periods=(Period(NOW - DAY, NOW + 0.1 * DAY),), about_past=True)
+    said = a_memory(id="said", category=Category.EVENT, layer=None)
+    since = a_memory(id="since", evidence=(an_evidence(created_at=NOW - 9 * DAY),), valid_from=NOW - DAY)
+    other = a_memory(id="other", evidence=(an_evidence(created_at=NOW - 9 * DAY),))
+    shelf = a_shelf((said, 0.5), (since, 0.5), (other, 0.9))
+    found = {hit.memory.id: hit.parts for hit in ranked(shelf, a_query(asked=day, as_of=NOW + 90 * DAY))}
+    assert {name: parts["fit"] for name, parts in found.items()} == {"said": 1.3, "since": 1.3, "other": 0.5}
+    assert found["said"]["decay"] == 1.0
+    assert "said" not in ids(shelf)
+
+
+# episodes
+
+
+def a_conversation(*held: tuple[str, float]) -> Shelf:
+    """Turns of one conversation as episodes, each with its cosine to the query."""
+    memories = [
+        (a_memory(id=f"e{n}", content=text, category=Category.EVENT, layer=None, dimension="said",
+                  evidence=(an_evidence(turn_index=n),)), cosine)
+        for n, (text, cosine) in enumerate(held)
+    ]  # fmt: skip
+    return a_shelf(*memories)
+
+
+def test_spec_7_1_the_turns_beside_an_episode_speak_for_it() -> None:
+    far = a_conversation(("v", 0.6), ("x", 0.1), ("y", 0.1), ("z", 0.1), ("w", 0.1))
+    found = matched_with(far, recall={"threshold": 0.0})
+    assert found["e1"].relevance > found["e2"].relevance > found["e3"].relevance
+    assert found["e0"].match > found["e1"].match > found["e2"].match > found["e3"].match
+
+
+def test_spec_7_1_statements_stand_alone() -> None:
+    shelf = a_conversation(("zebra", 0.9), ("x", 0.5))
+    fact = a_memory(id="fact", content="f", evidence=(an_evidence(turn_index=1),))
+    with_fact = a_shelf(
+        *((memory, 0.9 if memory.id == "e0" else 0.5) for memory in (*shelf.memories.values(), fact))
+    )
+    found = matched_with(with_fact, a_query("zebra"), recall={"threshold": 0.0})
+    assert found["fact"].relevance == pytest.approx(0.5)
+    assert found["e1"].relevance > 0.5
+
+
+@pytest.mark.parametrize("best", ["episode", "fact"])
+def test_what_was_distilled_from_a_turn_and_the_turn_are_one_hit(best: str) -> None:
+    cosines = {"episode": 0.9, "fact": 0.9, "other": 0.8} | {best: 0.99}
+    episode = a_memory(id="episode", category=Category.EVENT, layer=None, dimension="said")
+    fact, other = a_memory(id="fact"), a_memory(id="other", evidence=(an_evidence(turn_index=9),))
+    shelf = a_shelf(*((memory, cosines[memory.id]) for memory in (episode, fact, other)))
+    assert set(ids(shelf)) == {best, "other"}
 
 
 def test_spec_7_1_a_query_that_calls_for_a_slot_finds_its_memories() -> None:
