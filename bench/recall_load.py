@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,7 @@ from bench.texts import queries
 from bench.traffic import Spread
 from bench.users import Crowd, load
 from hermes_memory.app.commands import Recall
+from hermes_memory.app.recall import read
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.core.ids import UserKey
 from hermes_memory.runtime.host import UserHost
@@ -127,9 +129,9 @@ async def _recalls(settings: Settings, count: int, say: Say) -> list[Recall]:
     say(f"embedding {count:,} queries")
     texts = list(islice(queries(), count))
     embedder, policy = build_embedder(settings), build_policy(settings)
-    vectors = await embedder.queries(texts)
+    vectors, now = await embedder.queries(texts), datetime.now(UTC)
     return [
-        Recall(query=text, vector=vector, words=policy.words(text))
+        Recall(query=text, vector=vector, words=policy.words(text), asked=read(text, now, None, policy))
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from hermes_memory.core.asking import Asked
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.model import EvidenceKind, Role
 from hermes_memory.ports.distiller import Distilled
@@ -189,7 +190,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall(Ask):
-    """What matters for ``query``; its vector and words were made at the ingress. ``timezone`` is the user's."""
+    """What matters for ``query``; its vector and words were made at the ingress. ``timezone`` is the user's.
+
+    ``asked`` is what the query was read to ask, at the ingress too; None: it is read where it is answered.
+    """
 
     query: str
     vector: NDArray[np.float32]
@@ -200,6 +204,7 @@ class Recall(Ask):
     budget_chars: int | None = None
     as_of: datetime | None = None
     timezone: str | None = None
+    asked: Asked | None = None
     include: frozenset[str] = frozenset({"memories", "profile", "ask"})
 
 

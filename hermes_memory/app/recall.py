@@ -14,6 +14,7 @@ from hermes_memory.app.ingest import idle_before
 from hermes_memory.app.knowledge import beside_memories, known_record, moment_of
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
+from hermes_memory.core.asking import Asked
 from hermes_memory.core.briefing import Material, compose
 from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.episodes import SAID
@@ -71,6 +72,11 @@ def recall(
     return assemble(state, wanted, find(state, wanted, policy, now, zone), policy, now, shelf)
 
 
+def read(text: str, as_of: datetime, timezone: str | None, policy: Policy) -> Asked:
+    """What a query asks, seen from ``as_of`` where the user is."""
+    return policy.read(text, as_of, timezone or NO_ZONE)
+
+
 def find(
     state: UserState,
     wanted: Recall,
@@ -95,7 +101,7 @@ def find(
         as_of=wanted.as_of or now,
         top_k=max(top_k, candidates),
         whole=candidates > 0,
-        asked=policy.read(wanted.query, wanted.as_of or now, wanted.timezone or NO_ZONE),
+        asked=wanted.asked or read(wanted.query, wanted.as_of or now, wanted.timezone, policy),
     )
     query = replace(query, moment=moment_of(query, zone, policy))
     hits = rank(state.shelf, query, policy.yardstick)

@@ -25,6 +25,7 @@ from hermes_memory.core.vectors import VectorTable
 
 RERANK = "rerank"  # in place of "match", of what a second look was taken at
 PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
+WIDER = 4  # so many hits are scored for each that is asked for: the other factors may raise one that far
 Factors = tuple[float, ...]  # in the order of PARTS
 Scored = tuple[float, Memory, Factors]
 
@@ -120,7 +121,7 @@ def always_on(memory: Memory) -> bool:
 def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match]:
     """How well memories answer, by id; only what reaches the threshold (SPEC §7.1, §7.3).
 
-    A query that calls for a slot by a cue word finds its memories, one that names a time what was said or is true
+    A query that calls for a slot by a cue word finds its memories, one about a time gone by what was said or is true
     then. An errand that is nothing to the user must be met almost word for word.
     """
     if not shelf.vectors.ids:
@@ -133,11 +134,12 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     errand = query.asked.errand is not None and not query.asked.personal
     if query.asked.personal:
         fused.expect(rules.personal)
-    if query.asked.periods:
+    if query.asked.periods and query.asked.about_past:
         fused.lift(_of_the_time(shelf.memories.values(), query), rules.period)
-    found = fused.matches(fused.best(recall.threshold, rules.candidates))
+    most = min(rules.candidates, WIDER * query.top_k)
+    found = fused.matches(fused.best(recall.threshold, most))
     if shelf.slots.get(SAID):
-        near = fused.around(fused.best(0, rules.candidates), shelf.places)
+        near = fused.around(fused.best(0, most), shelf.places)
         found |= fused.in_context(_told(shelf, near | found.keys()), shelf.places)
     least = recall.errand_relevance if errand else recall.threshold
     found = {memory_id: match for memory_id, match in found.items() if match.relevance >= least}
@@ -146,6 +148,8 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
         wanted = [memory_id for dimension in called for memory_id in shelf.slots.get(dimension, ())]
         for memory_id, (relevance, match) in fused.of(wanted).items():
             found[memory_id] = Match(max(relevance, recall.slot_relevance), match)
+    if len(found) > most:
+        return dict(nlargest(most, found.items(), key=lambda item: item[1].match))
     return found
 
 
@@ -154,11 +158,13 @@ def _of_the_time(memories: Iterable[Memory], query: Query) -> Iterator[str]:
 
 
 def _in_a_period(memory: Memory, query: Query) -> bool:
-    """Whether it was said at a time that the query names, or has been true since then."""
-    times = [piece.created_at for piece in memory.evidence]
-    if memory.valid_from is not None:
-        times.append(memory.valid_from)
-    return any(at in period for period in query.asked.periods for at in times)
+    """Whether it is true from a time on that the query names, or was said then, where it asks about the past."""
+    for period in query.asked.periods:
+        if memory.valid_from is not None and memory.valid_from in period:
+            return True
+        if query.asked.about_past and any(piece.created_at in period for piece in memory.evidence):
+            return True
+    return False
 
 
 def _told(shelf: Shelf, memory_ids: Iterable[str]) -> list[str]:
@@ -275,4 +281,6 @@ def _fit(memory: Memory, query: Query, yardstick: Yardstick) -> float:
     meant = fit(memory, query.moment, yardstick.daytimes, recall)
     if not query.asked.periods:
         return meant
-    return meant * (recall.period_holds if _in_a_period(memory, query) else recall.period_fails)
+    if _in_a_period(memory, query):
+        return meant * recall.period_holds
+    return meant * (recall.period_fails if query.asked.about_past else 1.0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter
 
 from hermes_memory.app.commands import Recall
+from hermes_memory.app.recall import read
 from serve_app.problems import TooLarge
 from serve_app.schemas import RecallIn
 from serve_app.services import Services_, User
@@ -26,8 +28,9 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         raise TooLarge("query", f"has more than {limits.max_query_chars} characters")
     started = time.perf_counter()
     embedding = asyncio.create_task(at.embedder.queries([body.query]))
-    await asyncio.sleep(0)  # the model begins, on its own thread; the words are cut meanwhile
+    await asyncio.sleep(0)  # the model begins, on its own thread; the query is read meanwhile
     words = at.policy.words(body.query)
+    asked = read(body.query, body.as_of or datetime.now(UTC), body.timezone, at.policy)
     vectors = await embedding
     embedded = time.perf_counter()
     wanted = Recall(
@@ -40,14 +43,15 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         budget_chars=body.budget_chars,
         as_of=body.as_of,
         timezone=body.timezone,
+        asked=asked,
         include=frozenset(body.include),
     )
-    asked = time.perf_counter()
+    sent = time.perf_counter()
     answer = await at.users.ask(key, wanted)
     done = time.perf_counter()
     answer["timings_ms"] |= {
         "embed": _ms(embedded - started),
-        "actor": _ms(done - asked),
+        "actor": _ms(done - sent),
         "all": _ms(done - started),
     }
     at.metrics.observe("hermes_recall_seconds", done - started)
