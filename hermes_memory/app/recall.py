@@ -92,6 +92,7 @@ def find(
     started = time.perf_counter()
     budget_chars = _budget(wanted, policy)
     top_k = wanted.top_k or policy.rules.recall.top_k
+    asked = wanted.asked or read(wanted.query, wanted.as_of or now, wanted.timezone, policy)
     query = Query(
         text=wanted.query,
         vector=wanted.vector,
@@ -101,7 +102,8 @@ def find(
         as_of=wanted.as_of or now,
         top_k=max(top_k, candidates),
         whole=candidates > 0,
-        asked=wanted.asked or read(wanted.query, wanted.as_of or now, wanted.timezone, policy),
+        asked=asked,
+        named=tuple(words for name in asked.entities if (words := policy.words(name))),
     )
     query = replace(query, moment=moment_of(query, zone, policy))
     hits = rank(state.shelf, query, policy.yardstick)

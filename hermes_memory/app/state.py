@@ -19,6 +19,8 @@ from hermes_memory.ports.ledger import AccessCount, Commit, Job, Session, Snapsh
 
 Words = Callable[[str], tuple[str, ...]]
 
+QUOTES = 3  # of a memory's utterances the last ones are searched
+
 
 class UserState:
     """What the ledger holds of a user, mirrored. Only ``apply`` changes it, with a commit that succeeded.
@@ -171,8 +173,8 @@ class UserState:
         self.live[memory.id] = self.tiers[memory.tier][memory.id] = memory
         if vector is not None:
             self.shelf.vectors.put(memory.id, vector)
-        if before is None or before.content != memory.content or memory.id not in self.shelf.words:
-            self.shelf.words.put(memory.id, self._words(memory.content))
+        if before is None or said_otherwise(before, memory) or memory.id not in self.shelf.words:
+            self.shelf.words.put(memory.id, self._words(memory.content), self._own_words(memory))
         if before is not None and before.dimension != memory.dimension:
             self._leave_slot(before)
         self.slots.setdefault(memory.dimension, {})[memory.id] = memory
@@ -189,9 +191,13 @@ class UserState:
             return
         if vector is not None:
             self.archive.vectors.put(memory.id, vector)
-        self.archive.words.put(memory.id, self._words(memory.content))
+        self.archive.words.put(memory.id, self._words(memory.content), self._own_words(memory))
         _keep(self.parts, memory, wanted=memory.merged_into is not None)
         _keep(self.resting, memory.with_(status=Status.ACTIVE), wanted=may_return(memory))
+
+    def _own_words(self, memory: Memory) -> Iterator[str]:
+        """The user's words behind a memory, where they say more than it does: the lesser field of the search."""
+        return (word for piece in memory.evidence[-QUOTES:] for word in self._words(piece.quote))
 
     def _bury(self, memory_id: str) -> None:
         self.archive.vectors.remove(memory_id)
@@ -230,6 +236,11 @@ class UserState:
             place: turn for place, turn in self.turns.items()
             if turn.pending or _unfolded(turn, self.sessions.get(turn.session_id))
         }  # fmt: skip
+
+
+def said_otherwise(before: Memory, after: Memory) -> bool:
+    """Whether what is searched by words has changed."""
+    return before.content != after.content or before.evidence != after.evidence
 
 
 def _unfolded(turn: Turn, session: Session | None) -> bool:

@@ -15,6 +15,7 @@ from hermes_memory.core.top import Scores, best
 # Words weigh as if this many further texts, holding none of them, stood beside the user's memories: so the weights
 # are sensible from the first memory on and drift slowly.
 BACKGROUND_TEXTS = 100
+BESIDE = 0.3  # what a word of the lesser field counts
 COMMON_TEXTS = 30  # so many of them hold each word of everyday use
 
 
@@ -35,10 +36,10 @@ class WordScores:
 class _Posting:
     """In which rows a word stands and how often; the arrays are rebuilt after a change."""
 
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, float] = field(default_factory=dict)
     arrays: tuple[NDArray[np.intp], Scores] | None = None
 
-    def set(self, row: int, count: int) -> None:
+    def set(self, row: int, count: float) -> None:
         self.counts[row] = count
         self.arrays = None
 
@@ -65,7 +66,7 @@ class WordIndex:
     def __init__(self, *, k1: float = 1.0, b: float = 0.5) -> None:
         self._k1, self._b = k1, b
         self._rows: dict[str, int] = {}
-        self._words: dict[str, Counter[str]] = {}
+        self._words: dict[str, dict[str, float]] = {}
         self._postings: dict[str, _Posting] = {}
         self._ids: list[str] = []  # "" in a free row
         self._free: list[int] = []
@@ -78,12 +79,17 @@ class WordIndex:
     def __contains__(self, document_id: object) -> bool:
         return document_id in self._rows
 
-    def put(self, document_id: str, words: Sequence[str]) -> None:
-        """Add a document, or replace the one of that id."""
+    def put(self, document_id: str, words: Sequence[str], beside: Iterable[str] = ()) -> None:
+        """Add a document, or replace the one of that id.
+
+        Words ``beside`` it, in a lesser field, count ``BESIDE`` of one each, once, and make it no longer.
+        """
         self.remove(document_id)
         row = self._take_row()
         self._rows[document_id], self._ids[row] = row, document_id
-        self._words[document_id] = counts = Counter(words)
+        counts: dict[str, float] = dict.fromkeys(beside, BESIDE)
+        counts.update(Counter(words))
+        self._words[document_id] = counts
         self._lengths[row] = len(words)
         self._total += len(words)
         for word, count in counts.items():

@@ -26,6 +26,7 @@ from hermes_memory.core.vectors import VectorTable
 Place = tuple[str, int]  # session id, turn index
 Rows = NDArray[np.intp]
 
+WHOLLY = 0.999  # coverage of all words, for all that floats round
 _HIGHEST = 30.0  # nats; more says nothing more, and its odds would not be finite
 
 
@@ -83,6 +84,7 @@ class Fused:
         self, table: VectorTable, index: WordIndex, calibration: Calibration, rules: FusionRules,
         aimed: Floats, words: Iterable[str], common: Container[str] = (),
     ) -> None:  # fmt: skip
+        self._index = index
         self.ids, self._rows, self._rules, self._calibration = table.ids, table.rows, rules, calibration
         meaning = calibration.units(aimed, table.scores(aimed))
         lexical, covering = np.zeros_like(meaning), np.zeros_like(meaning)
@@ -108,6 +110,11 @@ class Fused:
         rows = self._rows_of(memory_ids)
         self._bearing[rows] += units
         self._evidence[rows] += units * self._rules.meaning
+
+    def holding(self, words: Iterable[str]) -> list[str]:
+        """The ids of what holds every one of the words."""
+        found = self._index.scores(tuple(words))
+        return [found.ids[number] for number in np.flatnonzero(found.coverage >= WHOLLY).tolist()]
 
     def expect(self, units: float) -> None:
         """Count what the query says of itself as so many units of meaning, for whether a memory bears on it."""

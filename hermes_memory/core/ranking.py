@@ -42,6 +42,7 @@ class Query:
     as_of: datetime
     top_k: int
     asked: Asked = NOTHING_KNOWN
+    named: tuple[tuple[str, ...], ...] = ()  # the words of each name, quotation or amount in it
     whole: bool = False  # also what stands far below the best: somebody looks at it again
     moment: Moment = field(default_factory=lambda: Moment({}))
 
@@ -134,6 +135,8 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     errand = query.asked.errand is not None and not query.asked.personal
     if query.asked.personal:
         fused.expect(rules.personal)
+    for named in query.named:
+        fused.lift(fused.holding(named), rules.exact)
     if query.asked.periods and query.asked.about_past:
         fused.lift(_of_the_time(shelf.memories.values(), query), rules.period)
     most = min(rules.candidates, WIDER * query.top_k)

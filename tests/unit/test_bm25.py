@@ -117,3 +117,14 @@ def test_words_of_everyday_use_weigh_less() -> None:
     )
     assert dict(zip(found.ids, found.coverage, strict=True))["boat"] < 0.5 < found.coverage.max()
     assert index.scores(["make"], {"make"}).coverage.tolist() == [1.0, 1.0]  # all that is asked for
+
+
+def test_a_word_of_the_lesser_field_is_found_and_counts_less() -> None:
+    index = WordIndex()
+    index.put("said", ["tea"])
+    index.put("behind", ["drink"], beside=["tea", "tea"])
+    found = dict(zip((scores := index.scores(["tea"])).ids, scores.bm25.tolist(), strict=True))
+    assert 0 < found["behind"] < found["said"]
+    assert scores.coverage.tolist() == [1.0, 1.0]
+    index.remove("behind")
+    assert index.scores(["drink", "tea"]).ids == ["said"]

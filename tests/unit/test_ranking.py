@@ -214,6 +214,18 @@ def test_spec_7_1_a_time_that_is_asked_for_brings_what_was_said_or_is_true_then(
     assert "said" not in ids(shelf)
 
 
+def test_spec_7_1_a_name_is_matched_as_a_whole() -> None:
+    """What holds all words of it has more evidence than the same words had apart; half of it counts for nothing."""
+    whole, half = a_memory(id="whole", content="red fort"), a_memory(id="half", content="red x")
+    shelf = a_shelf((whole, 0.8), (half, 0.8))
+    plain, named = (
+        {hit.memory.id: hit.parts["match"] for hit in ranked(shelf, a_query("red fort", named=names))}
+        for names in ((), (("red", "fort"),))
+    )
+    assert named["whole"] > plain["whole"]
+    assert named["half"] == plain["half"]
+
+
 # episodes
 
 
