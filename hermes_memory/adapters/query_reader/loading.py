@@ -36,7 +36,8 @@ _WORD_TABLES = {
     "UNIT": "units", "MONTH": "months", "WEEKDAY": "weekdays", "SEASON": "seasons", "FEAST": "feasts", "NEAR": "near",
     "NIGHT": "nights", "PART": "parts", "NUMBER": "numbers", "VAGUE": "vague",
 }  # fmt: skip
-_BLANKS = r"[\s,.!?~…。、;:'\"^-]*"
+_BLANKS = "[\\s,.!?~…。、;:'\"^\u2600-\u27bf\ufe0f\U0001f300-\U0001faff-]*"  # and pictures
+_ERRAND_KEYS = {"start", "anywhere", "whole", "subject", "about", "named", "asks", "veto"}
 
 T = TypeVar("T")
 
@@ -204,12 +205,14 @@ class _Loader:
             payload=self._regex("errands.payload", table["payload"]),
             user=self._words("user.self", user["self"]),
             polite=self._words("user.polite", user["polite"]),
+            telling=self._words("user.telling", user["telling"]),
             wish=self._words("user.wish", [*user["wish_en"], *user["wish_zh"]]),
+            life=self._words("user.life", [*user["life_en"], *user["life_zh"]]),
         )
 
     def _errand(self, errand: Errand) -> ErrandRule:
         row, where = self._data["errand"][errand], f"errand.{errand}"
-        _only(f"{self._name}.{where}", row, {"start", "anywhere", "whole", "subject", "about", "veto"})
+        _only(f"{self._name}.{where}", row, _ERRAND_KEYS)
         whole = "|".join(sorted(row.get("whole", ()), key=len, reverse=True))
         return ErrandRule(
             errand,
@@ -221,6 +224,8 @@ class _Loader:
             else None,
             self._regex(f"{where}.subject", row["subject"]) if "subject" in row else None,
             self._regex(f"{where}.about", row["about"]) if "about" in row else None,
+            self._words(f"{where}.named", row.get("named", ())),
+            self._words(f"{where}.asks", row.get("asks", ())),
             self._words(f"{where}.veto", row["veto"]),
         )
 
