@@ -60,7 +60,9 @@ def test_mixed_text_is_told_apart() -> None:
     ]
 
 
-@pytest.mark.parametrize("unit", ["一", "一百", "111,", "1,", "2023-", "2023年", "a.", "1%", "a@", "a@a.", "http://"])
+@pytest.mark.parametrize(
+    "unit", ["一", "一百", "111,", "1,", "2023-", "2023年", "a.", "1%", "a@", "a@a.", "http://"]
+)
 def test_an_enormous_text_takes_its_length_and_not_the_square_of_it(unit: str) -> None:
     start = time.process_time()
     found = list(pieces(normal((unit * 32_000)[:32_000])))
