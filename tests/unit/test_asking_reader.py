@@ -1,5 +1,6 @@
 """Tense, question words, names; one reading for all spellings; speed; a strict file."""
 
+import sys
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -107,7 +108,8 @@ def test_a_query_is_read_in_a_fraction_of_a_millisecond() -> None:
             read(text)
             times.append(time.process_time_ns() - start)
         best.append(min(times))
-    assert sum(best) / len(best) < 300_000  # about half of that on a quiet machine
+    traced = sys.gettrace() is not None  # by coverage: that takes about as long again
+    assert sum(best) / len(best) < (600_000 if traced else 300_000)  # about half of that on a quiet machine
 
 
 @pytest.mark.parametrize(

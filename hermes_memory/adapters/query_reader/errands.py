@@ -44,9 +44,9 @@ class ErrandReader:
     def _is_personal(self, form: Form, bare: Form) -> bool:
         """Whether what is no errand is the user's own: it names them, wants something for them, or is of their life."""
         words = self._words
-        if words.wish.found_in(bare) or words.life.found_in(bare):
+        if words.user.found_in(words.telling.cut_from(form)):
             return True
-        return words.user.found_in(words.telling.cut_from(form))
+        return words.wish.found_in(bare) or words.life.found_in(bare)
 
     def _spelt_out(self, form: Form) -> list[Form]:
         """The form, and where it holds "what's" the one with "what is"."""

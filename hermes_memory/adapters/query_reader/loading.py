@@ -107,11 +107,16 @@ class _Loader:
             raise InvalidConfig(f"{self._name}.{where}", f"@{macro}@ stands for nothing")
         return self._macros[macro]
 
-    def _words(self, where: str, sources: Iterable[str]) -> Words:
-        """By script: an alternative with a Chinese character in it is never tried on a text that has none."""
+    def _words(self, where: str, sources: Iterable[str], *, at_words: bool = False) -> Words:
+        """By script: an alternative with a Chinese character in it is never tried on a text that has none.
+
+        ``at_words``: the others are tried only where a word begins or ends, which is much cheaper.
+        """
         split = [part for source in sources for part in self._parts(source)]
         zh = [source for source in split if _HAN.search(source) or re.search("@Z[A-Z]+@", source)]
         en = [source for source in split if source not in zh]
+        if at_words:
+            en = [rf"\b(?:{'|'.join(en)})"]
         return Words(
             self._regex(f"{where}.zh", zh) if zh else None, self._regex(f"{where}.en", en) if en else None
         )
@@ -206,8 +211,8 @@ class _Loader:
             user=self._words("user.self", user["self"]),
             polite=self._words("user.polite", user["polite"]),
             telling=self._words("user.telling", user["telling"]),
-            wish=self._words("user.wish", [*user["wish_en"], *user["wish_zh"]]),
-            life=self._words("user.life", [*user["life_en"], *user["life_zh"]]),
+            wish=self._words("user.wish", [*user["wish_en"], *user["wish_zh"]], at_words=True),
+            life=self._words("user.life", [*user["life_en"], *user["life_zh"]], at_words=True),
         )
 
     def _errand(self, errand: Errand) -> ErrandRule:
