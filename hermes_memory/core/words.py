@@ -15,12 +15,14 @@ from enum import StrEnum
 _HAN = "\u3005\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
-_NUMERAL = re.compile("[零〇一二两兩三四五六七八九十百千]+(?=[年月日号號岁歲点點])")
+_NUMERALS = "零〇一二两兩三四五六七八九十百千"
+# a run is looked at once, from its beginning: else a long one without a unit takes the square of its length
+_NUMERAL = re.compile(f"(?<![{_NUMERALS}])[{_NUMERALS}]++(?=[年月日号號岁歲点點])")
 _ZH_DATE = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号號]")
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
-_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])")
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})++(?:(?![\d,])|(?P<more>\d*))")  # "more" makes it a list
 _PIECES = re.compile(
-    rf"""(?P<whole> [a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+     # e-mail address
+    rf"""(?P<whole> [a-z0-9._%+-]{{1,64}}@[a-z0-9-]+(?:\.[a-z0-9-]+)+  # e-mail address
         | https?://[^\s{_HAN}<>"'，。；）】]+
         | \d{{4}}-\d{{2}}-\d{{2}} (?!\d)                            # date
         | \d{{1,2}}:\d{{2}} (?![\d:])                               # time of day
@@ -44,7 +46,7 @@ def normal(text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate is nothing to search for
     text = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     text = _NUMERAL.sub(lambda match: _arabic(match[0]), text)
-    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    text = _THOUSANDS.sub(_joined, text)
     text = _ZH_DATE.sub(_iso, text)
     return _DATE.sub(_iso, text)
 
@@ -58,6 +60,10 @@ def pieces(text: str) -> Iterator[tuple[Kind, str]]:
 def without(words: Iterable[str], stop_words: Container[str]) -> tuple[str, ...]:
     """``words`` less the ``stop_words``, in order."""
     return tuple(word for word in words if word and word not in stop_words)
+
+
+def _joined(match: re.Match[str]) -> str:
+    return match[0] if match["more"] is not None else match[0].replace(",", "")
 
 
 def _iso(match: re.Match[str]) -> str:

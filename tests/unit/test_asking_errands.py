@@ -11,6 +11,7 @@ from tests.unit.asking_reader import read
 
 FOLDER = Path(__file__).parent
 BY_KIND = tomllib.loads((FOLDER / "asking_errands.toml").read_text(encoding="utf-8"))
+PERSONAL = tomllib.loads((FOLDER / "asking_personal.toml").read_text(encoding="utf-8"))
 FRESH = tomllib.loads((FOLDER / "asking_fresh.toml").read_text(encoding="utf-8"))
 
 
@@ -39,6 +40,25 @@ def test_spec_7_2_fresh_tasks_are_errands() -> None:
     assert sum(read(line).errand is not None for line in FRESH["unrelated"]) >= 0.95 * len(FRESH["unrelated"])
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_spec_7_2_what_is_wanted_for_the_user_is_personal_without_a_pronoun(language: str) -> None:
+    lines = PERSONAL[f"related_{language}"]
+    assert [line for line in lines if read(line).errand and not read(line).personal] == []
+    assert sum(read(line).personal for line in lines) >= 0.98 * len(lines)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_spec_7_2_a_task_is_an_errand_and_not_personal(language: str) -> None:
+    lines = PERSONAL[f"unrelated_{language}"]
+    assert [line for line in lines if read(line).personal] == []
+    assert sum(read(line).errand is not None for line in lines) >= 0.98 * len(lines)
+
+
+def test_spec_7_2_what_only_looks_like_a_task_is_none() -> None:
+    near = PERSONAL["near_misses"]
+    assert [line for line in near if read(line).errand and not read(line).personal] == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -55,6 +75,8 @@ def test_an_errand_may_name_what_is_the_user_s(text: str) -> None:
     "text",
     [
         "Write me a python function that sorts a list", "Can you compute 45 * 67 for me?", "帮我算一下25加36", "帮我写一段代码，把列表去重", "Tell me a joke", "我爱你",
+        "Write a regex that matches a US phone number", "why does for i in range(3) stop at 2", "帮我看看为什么for i in range(1, 10)不会打印10", "我的for循环为什么少跑一次",
+        "When did World War I end?", "I have 24 apples and give away 7, how many are left?", "How do I remove a file from git tracking", "Why is my React component rendering twice?",
         "Translate this into French: I would like a cup of coffee.", "把这句话翻译成英文：我想要一杯咖啡。", "give me a regex for my code", "请翻译 I have a dream",
     ],
 )  # fmt: skip
@@ -96,7 +118,16 @@ def test_who_asks_for_themselves_is_personal(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["How tall is Tom?", "小明几岁了", "Miami weather", "忘我工作是什么意思", "the meeting on Friday"]
+    "text",
+    [
+        "How tall is Tom?",
+        "小明几岁了",
+        "Miami weather",
+        "忘我工作是什么意思",
+        "the meeting on Friday",
+        "Tell me more",
+        "告诉我密度",
+    ],
 )
 def test_who_does_not_is_not(text: str) -> None:
     assert not read(text).personal

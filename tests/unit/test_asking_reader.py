@@ -1,5 +1,6 @@
 """Tense, question words, names; one reading for all spellings; speed; a strict file."""
 
+import sys
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -107,7 +108,8 @@ def test_a_query_is_read_in_a_fraction_of_a_millisecond() -> None:
             read(text)
             times.append(time.process_time_ns() - start)
         best.append(min(times))
-    assert sum(best) / len(best) < 300_000  # about half of that on a quiet machine
+    traced = sys.gettrace() is not None  # by coverage: that takes about as long again
+    assert sum(best) / len(best) < (600_000 if traced else 300_000)  # about half of that on a quiet machine
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,7 @@ def test_a_query_is_read_in_a_fraction_of_a_millisecond() -> None:
     [
         "好啊", "and then ", "last ", "what is the ", "上上", "我 ", "translate ", "a", "1", "1 ", "一二三", "-", "(", '"', "“", "《", "'s ", "in may ", "2023年", "5月", "write a ", "Aa Bb ", "把", "的的的是",
         "用python写", "1+", "a@a.", "http://", "a1-", "哈", "ha", "hi ", "to say ", "从去年到今年", "from may to june ", "百分之", "关于", "\n", "```", "the end of ", "一件a1", "地球", "how many sun ", "\ud800",
+        "1/2", "3个人", "if 1 costs ", "cold ", "我来", "你好不好", "还是", "git ", "who mars ", "国家的", "a or b ", "🙂", "想买", "半径3",
     ],
 )  # fmt: skip
 def test_no_text_makes_reading_explode(unit: str) -> None:

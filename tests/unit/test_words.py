@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,13 @@ from hermes_memory.core.words import Kind, normal, pieces, without
         ("三百零五号", "305号"),
         ("it’s", "it's"),
         ("三星手机", "三星手机"),
+        ("一百二十三十", "一百二十三十"),
+        ("二零二四年", "2024年"),
+        ("1,250,000", "1250000"),
+        ("买了,1,250个", "买了,1250个"),
+        ("111,222,3333", "111,222,3333"),
+        ("1,234,,5,678", "1,234,,5678"),
+        ("1,234,5", "1,234,5"),
     ],
 )
 def test_normal(text: str, wanted: str) -> None:
@@ -49,6 +58,16 @@ def test_mixed_text_is_told_apart() -> None:
         (Kind.WORD, "don't"),
         (Kind.HAN, "拍照"),
     ]
+
+
+@pytest.mark.parametrize(
+    "unit", ["一", "一百", "111,", "1,", "2023-", "2023年", "a.", "1%", "a@", "a@a.", "http://"]
+)
+def test_an_enormous_text_takes_its_length_and_not_the_square_of_it(unit: str) -> None:
+    start = time.process_time()
+    found = list(pieces(normal((unit * 32_000)[:32_000])))
+    assert found
+    assert time.process_time() - start < 1  # the first took six seconds, the third more than one
 
 
 @given(st.text())

@@ -169,7 +169,8 @@ class TimeWords:
 class ErrandRule:
     """One errand: how it begins, what gives it away, what the whole query is made of, and what speaks against it.
 
-    ``about`` gives it away right behind a ``subject``: one search for all of them.
+    ``about`` gives it away right behind a ``subject``: one search for all of them. ``named`` gives it away in a text
+    that ``asks``: words that no one uses of their own life.
     """
 
     errand: Errand
@@ -178,11 +179,13 @@ class ErrandRule:
     whole: Regex | None
     subject: Regex | None
     about: Regex | None
+    named: Words
+    asks: Words
     veto: Words
 
     def gives_away(self, form: Form) -> bool:
-        """Whether it stands anywhere, or right behind one of the things that it is about."""
-        if self.anywhere.found_in(form):
+        """Whether it stands anywhere, or something is asked of one of the things that it is about."""
+        if self.anywhere.found_in(form) or (self.named.found_in(form) and self.asks.found_in(form)):
             return True
         if self.subject is None or self.about is None or not form.han:
             return False
@@ -191,7 +194,11 @@ class ErrandRule:
 
 @dataclass(frozen=True, slots=True)
 class ErrandWords:
-    """The errands in the order in which they are tried, and what is passed over."""
+    """The errands in the order in which they are tried, what is passed over, and what speaks of the user.
+
+    ``polite`` names the user and says nothing of them within an errand, ``telling`` nowhere. ``wish`` and ``life`` speak of
+    the user without a pronoun; a wish also speaks against an errand.
+    """
 
     rules: Sequence[ErrandRule]
     contracted: Regex
@@ -200,7 +207,9 @@ class ErrandWords:
     payload: Regex
     user: Words
     polite: Words
+    telling: Words
     wish: Words
+    life: Words
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,14 @@ class ErrandReader:
                 if own and (about_past or rule.errand is Errand.GENERAL or rule.errand is Errand.SMALL_TALK):
                     break
                 return Task(rule.errand, own)
-        return Task(None, words.user.found_in(form) or words.wish.found_in(bare))
+        return Task(None, self._is_personal(form, bare))
+
+    def _is_personal(self, form: Form, bare: Form) -> bool:
+        """Whether what is no errand is the user's own: it names them, wants something for them, or is of their life."""
+        words = self._words
+        if words.user.found_in(words.telling.cut_from(form)):
+            return True
+        return words.wish.found_in(bare) or words.life.found_in(bare)
 
     def _spelt_out(self, form: Form) -> list[Form]:
         """The form, and where it holds "what's" the one with "what is"."""

@@ -36,7 +36,8 @@ _WORD_TABLES = {
     "UNIT": "units", "MONTH": "months", "WEEKDAY": "weekdays", "SEASON": "seasons", "FEAST": "feasts", "NEAR": "near",
     "NIGHT": "nights", "PART": "parts", "NUMBER": "numbers", "VAGUE": "vague",
 }  # fmt: skip
-_BLANKS = r"[\s,.!?~…。、;:'\"^-]*"
+_BLANKS = "[\\s,.!?~…。、;:'\"^\u2600-\u27bf\ufe0f\U0001f300-\U0001faff-]*"  # and pictures
+_ERRAND_KEYS = {"start", "anywhere", "whole", "subject", "about", "named", "asks", "veto"}
 
 T = TypeVar("T")
 
@@ -106,11 +107,16 @@ class _Loader:
             raise InvalidConfig(f"{self._name}.{where}", f"@{macro}@ stands for nothing")
         return self._macros[macro]
 
-    def _words(self, where: str, sources: Iterable[str]) -> Words:
-        """By script: an alternative with a Chinese character in it is never tried on a text that has none."""
+    def _words(self, where: str, sources: Iterable[str], *, at_words: bool = False) -> Words:
+        """By script: an alternative with a Chinese character in it is never tried on a text that has none.
+
+        ``at_words``: the others are tried only where a word begins or ends, which is much cheaper.
+        """
         split = [part for source in sources for part in self._parts(source)]
         zh = [source for source in split if _HAN.search(source) or re.search("@Z[A-Z]+@", source)]
         en = [source for source in split if source not in zh]
+        if at_words:
+            en = [rf"\b(?:{'|'.join(en)})"]
         return Words(
             self._regex(f"{where}.zh", zh) if zh else None, self._regex(f"{where}.en", en) if en else None
         )
@@ -204,12 +210,14 @@ class _Loader:
             payload=self._regex("errands.payload", table["payload"]),
             user=self._words("user.self", user["self"]),
             polite=self._words("user.polite", user["polite"]),
-            wish=self._words("user.wish", [*user["wish_en"], *user["wish_zh"]]),
+            telling=self._words("user.telling", user["telling"]),
+            wish=self._words("user.wish", [*user["wish_en"], *user["wish_zh"]], at_words=True),
+            life=self._words("user.life", [*user["life_en"], *user["life_zh"]], at_words=True),
         )
 
     def _errand(self, errand: Errand) -> ErrandRule:
         row, where = self._data["errand"][errand], f"errand.{errand}"
-        _only(f"{self._name}.{where}", row, {"start", "anywhere", "whole", "subject", "about", "veto"})
+        _only(f"{self._name}.{where}", row, _ERRAND_KEYS)
         whole = "|".join(sorted(row.get("whole", ()), key=len, reverse=True))
         return ErrandRule(
             errand,
@@ -221,6 +229,8 @@ class _Loader:
             else None,
             self._regex(f"{where}.subject", row["subject"]) if "subject" in row else None,
             self._regex(f"{where}.about", row["about"]) if "about" in row else None,
+            self._words(f"{where}.named", row.get("named", ())),
+            self._words(f"{where}.asks", row.get("asks", ())),
             self._words(f"{where}.veto", row["veto"]),
         )
 
