@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermes_memory.core.calibration import Calibration, Centring, EmbedderProfile, Floats, Ramp
+from hermes_memory.core.concern import Concern
 from hermes_memory.errors import InvalidConfig
 
 
@@ -31,6 +32,7 @@ def load_profile(path: Path) -> EmbedderProfile:
                 query=_ramp(data["query"]),
                 pair=_ramp(data["pair"]),
                 centring=_centring(data["centring"]) if "centring" in data else None,
+                concern=_concern(data["concern"]) if "concern" in data else None,
             ),
         )
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -55,6 +57,9 @@ def profile_text(profile: EmbedderProfile, source: str) -> str:
         lines += [f"mean_share = {centre.mean_share}", f"direction_share = {centre.direction_share}"]
         for name in ("query_mean", "passage_mean", "directions"):
             lines.append(f'{name} = "{pack(getattr(centre, name))}"')
+    if calibration.concern is not None:
+        lines += ["", "[concern]  # whether a query concerns its user", f"bias = {calibration.concern.bias}"]
+        lines.append(f'direction = "{pack(calibration.concern.direction)}"')
     return "\n".join(lines) + "\n"
 
 
@@ -94,6 +99,10 @@ def _centring(table: dict[str, Any]) -> Centring:
         mean_share=float(table["mean_share"]),
         direction_share=float(table["direction_share"]),
     )
+
+
+def _concern(table: dict[str, Any]) -> Concern:
+    return Concern(_unpack(table["direction"]), float(table["bias"]))
 
 
 def _unpack(text: str) -> Floats:

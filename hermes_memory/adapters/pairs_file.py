@@ -1,7 +1,8 @@
 """Reads labelled pairs from a JSONL file (``configs/embedders/pairs.jsonl``), and the rules of the fit from TOML.
 
 A line is ``{"kind": "query" | "pair", "related": true | false, "group": …, "a": …, "b": …}``, or names groups whose
-texts may well be related: ``{"kind": "touching", "groups": […]}``. Other keys are remarks.
+texts may well be related: ``{"kind": "touching", "groups": […]}``, or holds a query by itself:
+``{"kind": "asked", "related": true | false, "a": …}``, related if it concerns the user. Other keys are remarks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hermes_memory.core.fitting import FitRules
 from hermes_memory.core.labelled import Kind, LabelledPair, LabelledPairs
 from hermes_memory.errors import InvalidConfig, InvalidInput
 
-TOUCHING = "touching"
+TOUCHING, ASKED = "touching", "asked"
 
 _RULES = TypeAdapter(with_config(ConfigDict(extra="forbid"))(FitRules))
 
@@ -34,6 +35,7 @@ def load_pairs(path: Path) -> LabelledPairs:
         raise InvalidInput(str(path), f"cannot be read: {type(error).__name__}") from None
     rows: list[LabelledPair] = []
     touching: list[frozenset[str]] = []
+    asked: list[tuple[str, bool]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -41,9 +43,11 @@ def load_pairs(path: Path) -> LabelledPairs:
         row = _object(line, where)
         if row.get("kind") == TOUCHING:
             touching.append(_groups(row, where))
+        elif row.get("kind") == ASKED:
+            asked.append(_asked(row, where))
         else:
             rows.append(_pair(row, where))
-    return LabelledPairs(tuple(rows), tuple(touching))
+    return LabelledPairs(tuple(rows), tuple(touching), tuple(asked))
 
 
 def load_fit_rules(path: Path) -> FitRules:
@@ -51,8 +55,11 @@ def load_fit_rules(path: Path) -> FitRules:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         start, centring, held_out = (data.pop(name) for name in ("pair_start", "centring", "held_out"))
+        concern = data.pop("concern")
         centring["centring_gain"] = centring.pop("gain")
-        return _RULES.validate_python({**data, "pair_start": start["share"], **centring, **held_out})
+        return _RULES.validate_python(
+            {**data, "pair_start": start["share"], **centring, **held_out, **concern}
+        )
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidConfig(path.name, "cannot be read as TOML") from error
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
@@ -74,6 +81,13 @@ def _groups(row: dict[str, Any], where: str) -> frozenset[str]:
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise InvalidInput(where, "groups must be a list of names")
     return frozenset(groups)
+
+
+def _asked(row: dict[str, Any], where: str) -> tuple[str, bool]:
+    text, related = row.get("a"), row.get("related")
+    if not isinstance(text, str) or not text.strip() or not isinstance(related, bool):
+        raise InvalidInput(where, "a must be a text, related true or false")
+    return text, related
 
 
 def _pair(row: dict[str, Any], where: str) -> LabelledPair:

@@ -18,6 +18,7 @@ async def calibrate(
     """
     pairs.check(rules.least_pairs, rules.least_groups)  # before a model is loaded
     queries, passages = await embedder.queries(pairs.queries), await embedder.passages(pairs.passages)
-    fitted = fit(Embedded(pairs, queries, passages, rules))
+    asked = await embedder.queries([text for text, _ in pairs.asked]) if pairs.asked else None
+    fitted = fit(Embedded(pairs, queries, passages, rules, asked))
     info = embedder.info
     return EmbedderProfile(info.name, info.dimension, fitted.calibration), fitted.figures

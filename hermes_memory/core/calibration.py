@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hermes_memory.core.concern import Concern
 from hermes_memory.errors import InvalidConfig
 
 Floats = NDArray[np.float32]
@@ -101,6 +102,7 @@ class Calibration:
     query: Ramp
     pair: Ramp
     centring: Centring | None = None
+    concern: Concern | None = None
     _nothing: float = field(init=False, repr=False)  # the highest similarity that is worth nothing
     _unit: float = field(init=False, repr=False)  # from there to the recall threshold
 
@@ -108,6 +110,10 @@ class Calibration:
         nothing = self.query.reaches(0.0)
         object.__setattr__(self, "_nothing", nothing)
         object.__setattr__(self, "_unit", self.query.reaches(THRESHOLD) - nothing)
+
+    def concerns(self, query: Floats) -> float | None:
+        """How likely a query concerns its user, in [0, 1]; None where that was not learnt."""
+        return None if self.concern is None else self.concern.likely(query)
 
     def aim(self, query: Floats) -> Floats:
         """The unit vector to search with in place of ``query``, shape (dimension,)."""
@@ -148,6 +154,9 @@ class EmbedderProfile:
         centring = self.calibration.centring
         if centring is not None and len(centring.query_mean) != self.dimension:
             raise InvalidConfig("centring", f"must have {self.dimension} dimensions")
+        concern = self.calibration.concern
+        if concern is not None and len(concern.direction) != self.dimension:
+            raise InvalidConfig("concern", f"must have {self.dimension} dimensions")
 
 
 def _rises(values: Sequence[float], *, strictly: bool) -> bool:

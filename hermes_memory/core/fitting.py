@@ -16,6 +16,7 @@ from itertools import product
 import numpy as np
 
 from hermes_memory.core.calibration import Calibration, Centring, Floats, Ramp
+from hermes_memory.core.concern import Concern, learn, unseen
 from hermes_memory.core.labelled import LabelledPairs, Texts
 from hermes_memory.errors import InvalidInput
 
@@ -55,6 +56,8 @@ class FitRules:
     seed: int
     least_pairs: int
     least_groups: int
+    ridge: float
+    concern_folds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +82,27 @@ class Fitted:
 
 
 class Embedded:
-    """Labelled pairs with vectors: ``queries`` and ``passages`` of shape (n, dimension), in the pairs' order.
+    """Labelled pairs with vectors.
+
+    ``queries`` and ``passages`` have shape (n, dimension), in the pairs' order; ``asked`` those of the queries by
+    themselves, None without any.
 
     Raises:
         InvalidInput: too few pairs, or vectors that are not finite, not of one shape or not of unit length.
     """
 
-    def __init__(self, pairs: LabelledPairs, queries: Floats, passages: Floats, rules: FitRules) -> None:
+    def __init__(
+        self,
+        pairs: LabelledPairs,
+        queries: Floats,
+        passages: Floats,
+        rules: FitRules,
+        asked: Floats | None = None,
+    ) -> None:
         pairs.check(rules.least_pairs, rules.least_groups)
+        if asked is not None:
+            _check(asked, (len(pairs.asked), passages.shape[-1]))
+        self.asked_alone = asked
         for texts, vectors in ((pairs.queries, queries), (pairs.passages, passages)):
             _check(vectors, (len(texts), passages.shape[-1]))
         self.pairs, self.queries, self.passages, self.rules = pairs, queries, passages, rules
@@ -153,7 +169,19 @@ def fit(texts: Embedded) -> Fitted:
         _figures("same statement", pair.apply(same), pair.apply(different), rules.duplicate_at),
         _held_out_statements(texts, start),
     )
-    return Fitted(Calibration(query, pair, centring), figures)
+    concern, told_apart = _concern(texts)
+    return Fitted(Calibration(query, pair, centring, concern), (*figures, *told_apart))
+
+
+def _concern(texts: Embedded) -> tuple[Concern | None, tuple[Figures, ...]]:
+    """What tells the queries that concern the user, and how well it does so with queries it was not learnt from."""
+    rules, vectors = texts.rules, texts.asked_alone
+    if vectors is None:
+        return None, ()
+    labels = np.array([label for _, label in texts.pairs.asked])
+    likely = unseen(vectors, labels, rules.ridge, rules.concern_folds, rules.seed)
+    figures = _figures("query concerns the user, held out", likely[labels], likely[~labels], 0.5)
+    return learn(vectors, labels, rules.ridge), (figures,)
 
 
 def ramp_through(

@@ -43,10 +43,14 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """All pairs. Each of ``touching`` holds groups whose texts may well be related, and so count neither way."""
+    """All pairs. Each of ``touching`` holds groups whose texts may well be related, and so count neither way.
+
+    ``asked`` are queries by themselves: without any, nothing is learnt of whether a query concerns its user.
+    """
 
     rows: tuple[LabelledPair, ...]
     touching: tuple[frozenset[str], ...] = ()
+    asked: tuple[tuple[str, bool], ...] = ()  # queries, and whether each concerns the user
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
@@ -97,6 +101,12 @@ class LabelledPairs:
         for name, found in zip(names, (*alike, *self.statements), strict=True):
             if len(found) < least_pairs:
                 raise InvalidInput("pairs", f"{len(found)} {name}; at least {least_pairs} are needed")
+        for label in (True, False) if self.asked else ():
+            if (found_asked := sum(wanted is label for _, wanted in self.asked)) < least_pairs:
+                what = "that concern the user" if label else "that do not"
+                raise InvalidInput(
+                    "pairs", f"{found_asked} queries {what}; at least {least_pairs} are needed"
+                )
         if (groups := len(set(self.groups.values()))) < least_groups:
             raise InvalidInput("pairs", f"{groups} groups; at least {least_groups} are needed")
 

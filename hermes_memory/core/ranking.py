@@ -20,7 +20,7 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.fusion import Fused, Match, Places, told_twice
 from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
-from hermes_memory.core.rules import Rules
+from hermes_memory.core.rules import FusionRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
 RERANK = "rerank"  # in place of "match", of what a second look was taken at
@@ -133,8 +133,7 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
         shelf.vectors, shelf.words, yardstick.calibration, rules, aimed, query.words, yardstick.common
     )
     errand = query.asked.errand is not None and not query.asked.personal
-    if query.asked.personal:
-        fused.expect(rules.personal)
+    fused.expect(_prior(query, yardstick.calibration, rules))
     for named in query.named:
         fused.lift(fused.holding(named), rules.exact)
     if query.asked.periods and query.asked.about_past:
@@ -154,6 +153,18 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     if len(found) > most:
         return dict(nlargest(most, found.items(), key=lambda item: item[1].match))
     return found
+
+
+def _prior(query: Query, calibration: Calibration, rules: FusionRules) -> float:
+    """What speaks for any memory, or against it, before it is looked at, in units of meaning (SPEC §7.2, intent).
+
+    A query that is likely to concern the user needs less of a memory, one that is not needs more. Where the embedder's
+    calibration cannot tell, a query that speaks of the user counts as one, and nothing counts against the others.
+    """
+    likely = calibration.concerns(query.vector)
+    if likely is None:
+        return rules.personal if query.asked.personal else 0.0
+    return rules.personal * likely - rules.doubt * (1 - likely)
 
 
 def _of_the_time(memories: Iterable[Memory], query: Query) -> Iterator[str]:

@@ -210,6 +210,7 @@ class FusionRules:
     covered: float
     even: float
     personal: float
+    doubt: float
     exact: float
     period: float
     before: tuple[float, ...]
@@ -220,7 +221,9 @@ class FusionRules:
     def __post_init__(self) -> None:
         _within("fusion", 1e-3, MANY, meaning=self.meaning)
         _within("fusion", 0, 100, words=self.words, covered=self.covered, even=self.even)
-        _within("fusion", 0, 100, personal=self.personal, exact=self.exact, period=self.period)
+        _within(
+            "fusion", 0, 100, personal=self.personal, doubt=self.doubt, exact=self.exact, period=self.period
+        )
         _within("fusion", 0, 1, cut=self.cut)
         for name in ("before", "after"):
             _within(

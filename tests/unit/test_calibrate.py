@@ -109,6 +109,13 @@ def test_too_little_to_fit_to_is_told(rows: tuple[LabelledPair, ...], told: str)
         LabelledPairs(rows).check(RULES.least_pairs, RULES.least_groups)
 
 
+def test_queries_by_themselves_need_both_labels() -> None:
+    asked = tuple((f"tea {n}", True) for n in range(20))
+    with pytest.raises(InvalidInput, match="0 queries that do not"):
+        replace(PAIRS, asked=asked).check(RULES.least_pairs, RULES.least_groups)
+    PAIRS.check(RULES.least_pairs, RULES.least_groups)
+
+
 def test_groups_are_needed_to_hold_some_out() -> None:
     with pytest.raises(InvalidInput, match="4 groups; at least 5"):
         FEW.check(2, 5)
@@ -132,6 +139,8 @@ def test_groups_are_needed_to_hold_some_out() -> None:
         ('{"kind": "pair", "related": true, "group": "g", "a": "x", "b": NaN}', "b must be a text"),
         ('{"kind": "pair", "related": true, "a": "x", "b": "y"}', "group must be a text"),
         ('{"kind": "touching", "groups": "tea"}', "groups must be a list"),
+        ('{"kind": "asked", "a": " ", "related": true}', "a must be a text"),
+        ('{"kind": "asked", "a": "tea?", "related": 1}', "related true or false"),
         ('{"kind": "touching", "groups": [1]}', "groups must be a list"),
     ],
 )  # fmt: skip

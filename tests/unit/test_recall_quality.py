@@ -298,7 +298,7 @@ def test_the_product_is_asked_through_its_library_and_answers_with_the_messages_
     try:
         assert (trial.intake.turns, trial.intake.kept) == (3, 1)
         assert trial.intake.memories >= 3
-        answers = trial.ask({"recall": {"lexical_weight": 0.9}})
+        answers = trial.ask({"fusion": {"words": 0.9}})
     finally:
         trial.close()
     assert [one.question for one in answers] == list(ADA.questions)
