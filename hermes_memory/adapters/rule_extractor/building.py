@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
+from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE
 from hermes_memory.adapters.rule_extractor.matching import Reading
 from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.candidate import Candidate, Marker, Span, SpeechAct
@@ -21,6 +22,7 @@ _LASTING = frozenset({Category.FACT})
 _NEXT = frozenset("下这這本")
 _FROM = frozenset({"从", "從", "自"})
 _PLAN = "plan"
+_NOTE = "note"
 _WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
@@ -40,6 +42,7 @@ class Words:
     emotional: bool = False
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
+    lasting: bool = False  # of what no pattern reads: it tells of lasting circumstances
     content: str = ""  # an earlier statement with its value replaced; otherwise the words themselves
 
 
@@ -98,24 +101,25 @@ class Builder:
         )
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
-        """An unread sentence about ``who``, kept in their own words as an EVENT of dimension ``note``."""
-        weight = self._weight("note")
+        """An unread sentence about ``who``, kept in their own words: an EVENT of dimension ``note``, or a lasting FACT."""
+        dimension = CIRCUMSTANCE if words.lasting else _NOTE
+        entry, weight = self._dimensions.get(dimension), self._weight(dimension)
         content = self._trim(turn.content, words.start, words.end)
         markers = words.markers - ({Marker.TEMPORARY} if words.moment else set())
         if words.moment:
             content = _dated(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
         # a Chinese sentence that was not understood and names neither date nor figure reaches no further
-        tells = bool(words.moment or _FIGURES.search(content) or not _CJK.search(content))
+        tells = bool(words.lasting or words.moment or _FIGURES.search(content) or not _CJK.search(content))
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
-            category=Category.EVENT,
-            layer=None,
+            category=Category.FACT if words.lasting else Category.EVENT,
+            layer=entry.layer if entry else None,
             subject=who,
-            predicate="note",
+            predicate=dimension,
             object=self._trim(turn.content, words.start, words.end),
-            dimension="note",
+            dimension=dimension,
             polarity=Polarity.POSITIVE,
             scope=self._scope(None if tells else Scope.SESSION, words.act, markers, turn),
             speech_act=words.act,
@@ -129,7 +133,7 @@ class Builder:
         )
 
     def _weight(self, dimension: str) -> Weight:
-        return self._rules.weights.get(dimension) or self._rules.weights["note"]
+        return self._rules.weights.get(dimension) or self._rules.weights[_NOTE]
 
     @staticmethod
     def _over(turn: Turn, words: Words, reading: Reading) -> bool:

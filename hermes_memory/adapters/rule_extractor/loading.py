@@ -25,6 +25,7 @@ from hermes_memory.adapters.rule_extractor.data import (
     Veto,
     Weight,
 )
+from hermes_memory.adapters.rule_extractor.lasting import Lasting
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
 from hermes_memory.adapters.rule_extractor.worth import Cue, Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
@@ -85,6 +86,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
         ),
         endings=_endings(_read(folder, "endings.toml"), known),
         worth=_worth(_read(folder, "worth.toml")),
+        lasting=_lasting(_read(folder, "lasting.toml")),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
 
@@ -279,6 +281,16 @@ def _worth(table: Mapping[str, Any]) -> Worth:
         _keys(where, {"asked": False, "fixed": False, **row}, ("name", "regex", "points", "asked", "fixed"))
         cues.append(Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row)))
     return Worth(tuple(cues), float(table["enough"]))
+
+
+def _lasting(table: dict[str, Any]) -> Lasting:
+    _keys("lasting", table, ("macros", "shapes", "passing"))
+    shapes = tuple(
+        (name, compiled(where, _expand(where, alternatives(where, value), table["macros"])))
+        for name, value in table["shapes"].items()
+        if (where := f"lasting.{name}")
+    )
+    return Lasting(shapes, either("lasting.passing", table["passing"]))
 
 
 def _switches(row: Mapping[str, Any]) -> dict[str, bool]:

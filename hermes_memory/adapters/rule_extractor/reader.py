@@ -102,9 +102,15 @@ class TurnReader:
         if _CJK.search(draft.mirror, part.start, part.end):
             if len(draft.items) == count and not thread.said and not thread.asked:
                 self._note(draft, thread, Stretch(part.start, part.end, thread.who))
-            return
-        for stretch in thread.unread:
+                return
+            left = [one for one in thread.unread if self._lasts(draft, one)]  # the rest only speaks beside
+        else:
+            left = thread.unread
+        for stretch in left:
             self._note(draft, thread, stretch)
+
+    def _lasts(self, draft: Draft, part: Stretch) -> bool:
+        return self._rules.lasting.kind(draft.mirror[part.start : part.end]) is not None
 
     def _markers(self, draft: Draft, start: int, end: int) -> frozenset[Marker]:
         return markers_in(draft.mirror, start, end, self._rules.markers)
@@ -341,10 +347,11 @@ class TurnReader:
 
     def _worth(self, draft: Draft, start: int, end: int) -> bool:
         words = draft.mirror[start:end]
+        lasting = self._rules.lasting.kind(words) is not None
         if _CJK.search(words):
-            return bool(self._rules.grammar.note.search(words))
+            return lasting or self._rules.grammar.note.search(words) is not None
         draft.weighed.append(words)
-        return self._rules.worth.keeps(words, draft.question)
+        return self._rules.worth.keeps(words, draft.question) or lasting
 
     def _note(self, draft: Draft, thread: Thread, part: Stretch) -> None:
         act = draft.tone.at(part.start)
@@ -363,8 +370,11 @@ class TurnReader:
         if not self._tells(draft, part, thread, start):
             draft.refuse(Reason.LOW_VALUE)
             return
-        moment = self._moment(draft, start, part.end, thread.markers)
-        draft.notes.append((part.who, Words(start, part.end, act, thread.markers, moment, says=start)))
+        known = thread.subject is None or not thread.subject.unknown
+        lasting = known and self._lasts(draft, part)  # a day within it is then one that returns, not a date
+        moment = None if lasting else self._moment(draft, start, part.end, thread.markers)
+        words = Words(start, part.end, act, thread.markers, moment, says=start, lasting=lasting)
+        draft.notes.append((part.who, words))
 
     def _tells(self, draft: Draft, part: Stretch, thread: Thread, start: int) -> bool:
         """Whether unread words state something: by their own worth, or because they name somebody close."""
@@ -372,7 +382,7 @@ class TurnReader:
         named = subject is not None and not subject.is_user and not subject.unknown
         here = named and subject is not None and part.start <= subject.start < part.end
         if here and _CJK.search(draft.mirror, part.start, part.end):
-            return part.end - start >= _MIN_NOTE
+            return part.end - start >= _MIN_NOTE or self._lasts(draft, part)
         return self._worth(draft, start, part.end)
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
