@@ -284,13 +284,16 @@ def _worth(table: Mapping[str, Any]) -> Worth:
 
 
 def _lasting(table: dict[str, Any]) -> Lasting:
-    _keys("lasting", table, ("macros", "shapes", "passing"))
+    _keys("lasting", table, ("macros", "shapes", "own", "passing"))
+    macros = table["macros"]
+    _keys("lasting.own", table["own"], LANGUAGES)
+    own = {key: _expand("lasting.own", alternatives("lasting.own", table["own"][key]), macros) for key in LANGUAGES}
     shapes = tuple(
-        (name, compiled(where, _expand(where, alternatives(where, value), table["macros"])))
+        (name, compiled(where, _expand(where, alternatives(where, value), macros)))
         for name, value in table["shapes"].items()
         if (where := f"lasting.{name}")
     )
-    return Lasting(shapes, either("lasting.passing", table["passing"]))
+    return Lasting(shapes, either("lasting.own", own), either("lasting.passing", table["passing"]))
 
 
 def _switches(row: Mapping[str, Any]) -> dict[str, bool]:
