@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-CIRCUMSTANCE = "circumstance"  # the dimension of what lasts and has no dimension of its own
+CIRCUMSTANCE = "circumstance"  # what lasts and has no dimension of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """Shapes of lasting circumstances by kind, words that say whose they are, and words of what passes."""
+    """Shapes of lasting circumstances, of plain declarations, words that say whose they are, and what passes."""
 
-    shapes: tuple[tuple[str, re.Pattern[str]], ...]
+    shapes: tuple[tuple[str, re.Pattern[str]], ...]  # dimension, what calls for it
+    plain: re.Pattern[str]
     own: re.Pattern[str]
     passing: re.Pattern[str]
+    episode: re.Pattern[str]  # of Chinese words of today: something happens in them
 
-    def kind(self, words: str) -> str | None:
-        """The first kind whose shape stands in ``words``; None if none does, if it is not theirs, or if it passes."""
+    def dimension(self, words: str, *, alone: bool) -> str | None:
+        """What ``words`` bear on, by the first shape that stands in them; None if it is not theirs, or if it passes.
+
+        ``alone``: they are a whole sentence; a plain declaration is then enough, whatever it tells.
+        """
         if self.passing.search(words) or not self.own.search(words):
             return None
-        return next((name for name, regex in self.shapes if regex.search(words)), None)
+        found = next((of for of, regex in self.shapes if regex.search(words)), None)
+        return CIRCUMSTANCE if found is None and alone and self.plain.search(words) else found

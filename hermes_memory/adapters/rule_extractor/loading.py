@@ -25,7 +25,7 @@ from hermes_memory.adapters.rule_extractor.data import (
     Veto,
     Weight,
 )
-from hermes_memory.adapters.rule_extractor.lasting import Lasting
+from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, Lasting
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
 from hermes_memory.adapters.rule_extractor.worth import Cue, Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
@@ -86,7 +86,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
         ),
         endings=_endings(_read(folder, "endings.toml"), known),
         worth=_worth(_read(folder, "worth.toml")),
-        lasting=_lasting(_read(folder, "lasting.toml")),
+        lasting=_lasting(_read(folder, "lasting.toml"), known),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
 
@@ -283,17 +283,26 @@ def _worth(table: Mapping[str, Any]) -> Worth:
     return Worth(tuple(cues), float(table["enough"]))
 
 
-def _lasting(table: dict[str, Any]) -> Lasting:
-    _keys("lasting", table, ("macros", "shapes", "own", "passing"))
-    macros = table["macros"]
-    _keys("lasting.own", table["own"], LANGUAGES)
-    own = {key: _expand("lasting.own", alternatives("lasting.own", table["own"][key]), macros) for key in LANGUAGES}
+def _lasting(table: dict[str, Any], known: set[str]) -> Lasting:
+    _keys("lasting", table, ("episode", "dimension", "macros", "shapes", "plain", "own", "passing"))
+    macros, of = table["macros"], table["dimension"]
+    for kind, dimension in of.items():
+        _known(f"lasting.dimension.{kind}", dimension, known)
+    if lost := sorted(set(of) - set(table["shapes"])):
+        raise InvalidConfig("lasting.dimension", f"no such shapes: {', '.join(lost)}")
     shapes = tuple(
-        (name, compiled(where, _expand(where, alternatives(where, value), macros)))
+        (of.get(name, CIRCUMSTANCE), compiled(where, _expand(where, alternatives(where, value), macros)))
         for name, value in table["shapes"].items()
         if (where := f"lasting.{name}")
     )
-    return Lasting(shapes, either("lasting.own", own), either("lasting.passing", table["passing"]))
+    rest = {name: _in_both(f"lasting.{name}", table[name], macros) for name in ("plain", "own", "passing")}
+    return Lasting(shapes, episode=compiled("lasting.episode", table["episode"]), **rest)
+
+
+def _in_both(where: str, table: Mapping[str, Any], macros: Mapping[str, str]) -> Regex:
+    """One regular expression out of a table with the two languages, its macros filled in."""
+    _keys(where, table, LANGUAGES)
+    return either(where, {key: _expand(where, alternatives(where, table[key]), macros) for key in LANGUAGES})
 
 
 def _switches(row: Mapping[str, Any]) -> dict[str, bool]:

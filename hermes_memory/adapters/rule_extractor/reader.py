@@ -99,18 +99,12 @@ class TurnReader:
             self._clause(draft, thread, clause)
         if thread.subject is not None:
             draft.topic = None if thread.subject.is_user else thread.subject
-        if _CJK.search(draft.mirror, part.start, part.end):
-            if len(draft.items) == count and not thread.said and not thread.asked:
-                self._note(draft, thread, Stretch(part.start, part.end, thread.who))
-                return
-            left = [one for one in thread.unread if self._lasts(draft, one)]  # the rest only speaks beside
-        else:
-            left = thread.unread
-        for stretch in left:
-            self._note(draft, thread, stretch)
-
-    def _lasts(self, draft: Draft, part: Stretch) -> bool:
-        return self._rules.lasting.kind(draft.mirror[part.start : part.end]) is not None
+        silent = len(draft.items) == count and not thread.said and not thread.asked
+        if silent and _CJK.search(draft.mirror, part.start, part.end):
+            self._note(draft, thread, Stretch(part.start, part.end, thread.who), alone=True)
+            return
+        for stretch in thread.unread:
+            self._note(draft, thread, stretch, alone=False)
 
     def _markers(self, draft: Draft, start: int, end: int) -> frozenset[Marker]:
         return markers_in(draft.mirror, start, end, self._rules.markers)
@@ -347,16 +341,19 @@ class TurnReader:
 
     def _worth(self, draft: Draft, start: int, end: int) -> bool:
         words = draft.mirror[start:end]
-        lasting = self._rules.lasting.kind(words) is not None
         if _CJK.search(words):
-            return lasting or self._rules.grammar.note.search(words) is not None
+            return self._rules.grammar.note.search(words) is not None
         draft.weighed.append(words)
-        return self._rules.worth.keeps(words, draft.question) or lasting
+        return self._rules.worth.keeps(words, draft.question)
 
-    def _note(self, draft: Draft, thread: Thread, part: Stretch) -> None:
+    def _note(self, draft: Draft, thread: Thread, part: Stretch, *, alone: bool) -> None:
+        """Keep unread words that tell something; Chinese ones that do not stand alone only if it lasts."""
         act = draft.tone.at(part.start)
         start = self._opener.skip_leads(draft.mirror, part.start, part.end)
         if start >= part.end:
+            return
+        lasting = self._rules.lasting.dimension(draft.mirror[start : part.end], alone=alone)
+        if not (alone or lasting) and _CJK.search(draft.mirror, start, part.end):
             return
         if act is not SpeechAct.STATEMENT:
             draft.refuse(REASON_OF[act])
@@ -367,11 +364,12 @@ class TurnReader:
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
-        if not self._tells(draft, part, thread, start):
+        if not self._tells(draft, part, thread, start) and lasting is None:
             draft.refuse(Reason.LOW_VALUE)
             return
-        known = thread.subject is None or not thread.subject.unknown
-        lasting = known and self._lasts(draft, part)  # a day within it is then one that returns, not a date
+        if thread.subject is not None and thread.subject.unknown:
+            lasting = None
+        # a day within what lasts is one that returns, not a date
         moment = None if lasting else self._moment(draft, start, part.end, thread.markers)
         words = Words(start, part.end, act, thread.markers, moment, says=start, lasting=lasting)
         draft.notes.append((part.who, words))
@@ -382,7 +380,7 @@ class TurnReader:
         named = subject is not None and not subject.is_user and not subject.unknown
         here = named and subject is not None and part.start <= subject.start < part.end
         if here and _CJK.search(draft.mirror, part.start, part.end):
-            return part.end - start >= _MIN_NOTE or self._lasts(draft, part)
+            return part.end - start >= _MIN_NOTE
         return self._worth(draft, start, part.end)
 
     def _answer(self, draft: Draft, before: Turn | None) -> None:
