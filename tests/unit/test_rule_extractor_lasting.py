@@ -27,6 +27,10 @@ LASTING_ZH = [
     # aversions, limits, abilities
     "我从来不坐船", "我闻不了油漆味", "我不敢一个人走夜路", "我养不活植物", "嘴里有两颗种植牙，硬东西不敢咬", "我打字很慢", "我方向感特别差",
     "我英语口语挺好，波兰语只会几句问候", "我画不好手", "太长的小说我从来看不完", "我一个人住不惯", "有个心愿，五十岁前去趟冰岛看极光",
+    # of all kinds
+    "我家小区晚上十一点锁大门", "我的眼镜是渐进镜片，下楼梯容易踩空", "我孩子上的是寄宿学校，两周接一次", "我胳膊抬不过头顶", "我坐不了靠后的座位，会恶心",
+    "我用左手写字，右手拿筷子", "我家水压低，楼上用水我家就断流", "我不在网上留真名", "我和我哥轮流照顾我妈", "我的床是一米二的", "我洗澡水得烫一点",
+    "我出门必带现金", "两个孩子挤一间屋", "平时家里就我和猫", "我的工位靠着空调出风口", "比起电话我更喜欢书面反馈",
 ]  # fmt: skip
 LASTING_EN = [
     "Tuesdays are choir night for me.", "Thursdays are bell-ringing practice, half seven till nine.", "Sundays I'm at my mother's.",
@@ -34,6 +38,8 @@ LASTING_EN = [
     "My kitchen only has a two-ring hob.", "No dishwasher at home, we wash by hand.", "Our street gets no mobile signal.",
     "I'd never wear fur.", "I'd never buy leather shoes.", "Stairs are hard for me.", "Loud noises set me off.", "Crowds make me panic.",
     "Heights make me dizzy.", "I bruise easily.", "My left knee is held together with screws.", "I've got a bad back.",
+    "My commute is a ferry and then a bus.", "Our landlord doesn't allow pets.", "Wednesdays are my rehearsal evenings.", "I'd never go on a cruise.",
+    "Our oven only heats from below.", "There's no bath in my flat, just a shower.", "Dust makes me sneeze.", "Reading small print gives me headaches.",
     "My brother keeps bees in Wales.", "My husband works on an oil rig, three weeks on, three off.",
 ]  # fmt: skip
 PASSING = [
@@ -41,8 +47,9 @@ PASSING = [
     "我家有点乱，等会儿收拾", "我手机快没电了", "我今天没带伞", "我今天腰有点疼", "我家今天停电", "我妈在给我打电话", "我女儿在写作业", "我老公刚出门", "我爸在睡觉",
     "我没有意见", "我没有听懂", "我没有收到验证码", "我没有别的要求", "我打不开这个文件", "我找不到下载按钮", "我不会这道题", "我一点开就闪退", "我每次打开都报错",
     "我会尽快回复", "我不会再问了", "我要去一趟银行", "我在网上买了个杯子", "我右手刚打完针，有点酸", "我家冰箱坏了，在等师傅来", "我真的不敢啊",
+    "我下午有个会", "我输入密码之后没有反应", "我的论文写到第三章", "我选第二个方案", "我家网断了，帮我看看怎么弄", "我妈在楼下等我", "我用的是你给的模板",
     "My phone is dead right now.", "There's no way I can finish this today.", "I can't open the file.", "Tuesdays are the worst.", "Fridays are great.",
-    "There's no rush.", "My back hurts today.", "Home is where the heart is.", "That makes me sick.",
+    "There's no rush.", "My back hurts today.", "Home is where the heart is.", "That makes me sick.", "Wednesdays are awful.", "I'd never have guessed.",
 ]  # fmt: skip
 NOT_MEANT = [
     "我家没有烤箱就好了", "要是我家有个院子，我就种菜", "开玩笑的，我家有一百只猫", "说着玩的，我家住城堡", "如果我有慢性腰痛，能不能骑车", "假如我不会骑车怎么办",
