@@ -59,6 +59,11 @@ NOT_MEANT = [
     "The hotel has no lift.",
 ]  # fmt: skip
 
+TASKS = [
+    "我按照步骤一步一步操作", "我复制粘贴到表格里", "我用Python读取数据", "我照着教程配置环境", "我们下一步讨论预算", "我们从第一章讲起", "我改一改标题",
+    "我的问题很简单", "我的订单显示已签收", "我点右上角的图标", "我公司的电脑蓝屏", "我参考的是国标", "我们老师让背诵全文", "我整理一下思绪", "我按回车没有变化",
+]  # fmt: skip
+
 
 def _lasting(content: str) -> list[Candidate]:
     return [one for one in candidates(content) if settled_scope(one, None) is Scope.USER]
@@ -84,6 +89,16 @@ def test_spec_4_3_what_lasts_is_a_fact_that_does_not_decay_as_an_episode_does() 
     assert (found.dimension, found.category, found.layer) == ("circumstance", Category.FACT, Layer.IDENTITY)
     assert found.subject == USER
     assert found.content == found.object == "我家的wifi信号到不了阳台"
+
+
+def test_spec_4_3_a_plain_declaration_of_no_known_kind_reaches_as_far_and_fades_as_a_note() -> None:
+    (found,) = candidates("我出门必带现金")
+    assert (found.dimension, found.category, found.scope) == ("note", Category.EVENT, Scope.USER)
+
+
+@pytest.mark.parametrize("content", TASKS)
+def test_spec_4_1_4_talk_of_the_work_at_hand_is_no_declaration(content: str) -> None:
+    assert not _lasting(content)
 
 
 def test_spec_4_1_3_what_it_says_of_the_body_is_sensitive() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
+from hermes_memory.adapters.rule_extractor.lasting import NOTE
 from hermes_memory.adapters.rule_extractor.matching import Reading
 from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.candidate import Candidate, Marker, Span, SpeechAct
@@ -21,7 +22,6 @@ _LASTING = frozenset({Category.FACT})
 _NEXT = frozenset("下这這本")
 _FROM = frozenset({"从", "從", "自"})
 _PLAN = "plan"
-_NOTE = "note"
 _WAS = "event"  # the dimension of what was and need not be any more
 _PAST = frozenset({"event", "opinion"})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
@@ -101,7 +101,7 @@ class Builder:
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
         """An unread sentence about ``who``, kept in their own words: an EVENT of dimension ``note``, or a lasting FACT."""
-        dimension = words.lasting or _NOTE
+        dimension = words.lasting or NOTE
         entry, weight = self._dimensions.get(dimension), self._weight(dimension)
         content = self._trim(turn.content, words.start, words.end)
         dated = words.moment is not None and not self._only_today(content, words.moment, turn)
@@ -114,7 +114,7 @@ class Builder:
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
-            category=Category.FACT if words.lasting else Category.EVENT,
+            category=entry.category if entry else Category.EVENT,
             layer=entry.layer if entry else None,
             subject=who,
             predicate=dimension,
@@ -139,7 +139,7 @@ class Builder:
         return self._rules.lasting.episode.search(content) is None
 
     def _weight(self, dimension: str) -> Weight:
-        return self._rules.weights.get(dimension) or self._rules.weights[_NOTE]
+        return self._rules.weights.get(dimension) or self._rules.weights[NOTE]
 
     @staticmethod
     def _over(turn: Turn, words: Words, reading: Reading) -> bool:

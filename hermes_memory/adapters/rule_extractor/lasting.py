@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 CIRCUMSTANCE = "circumstance"  # what lasts and has no dimension of its own
+NOTE = "note"  # what may last: kept in the user's own words, and fades as episodes do
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,9 @@ class Lasting:
     def dimension(self, words: str, *, alone: bool) -> str | None:
         """What ``words`` bear on, by the first shape that stands in them; None if it is not theirs, or if it passes.
 
-        ``alone``: they are a whole sentence; a plain declaration is then enough, whatever it tells.
+        ``alone``: they are a whole sentence; a plain declaration is then a note that reaches as far, whatever it tells.
         """
         if self.passing.search(words) or not self.own.search(words):
             return None
         found = next((of for of, regex in self.shapes if regex.search(words)), None)
-        return CIRCUMSTANCE if found is None and alone and self.plain.search(words) else found
+        return NOTE if found is None and alone and self.plain.search(words) else found
