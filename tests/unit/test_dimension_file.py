@@ -57,7 +57,7 @@ def test_spec_4_1_3_sensitive_matters_are_marked() -> None:
     assert marked == {
         "religion": Sensitive.RELIGION, "religious_taboo": Sensitive.RELIGION,
         "allergy": Sensitive.HEALTH, "illness": Sensitive.HEALTH, "medication": Sensitive.HEALTH,
-        "pregnancy": Sensitive.HEALTH, "accessibility": Sensitive.HEALTH, "health_state": Sensitive.HEALTH,
+        "pregnancy": Sensitive.HEALTH, "accessibility": Sensitive.HEALTH, "health_state": Sensitive.HEALTH, "condition": Sensitive.HEALTH,
         "legal_matter": Sensitive.GOVERNMENT,
     }  # fmt: skip
     assert SHIPPED.sensitive("pet") is None

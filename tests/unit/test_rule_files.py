@@ -47,6 +47,10 @@ def test_the_shipped_rules_load(folder: Path) -> None:
         ("affirming.toml", "[[probe]]", "[[probe]]\nodd = 1"),
         ("worth.toml", "points = ", "odd = 1\npoints = "),
         ("worth.toml", "enough = ", "plenty = "),
+        ("lasting.toml", "[plain]", "[simple]"),
+        ("lasting.toml", "health = \"condition\"", "health = \"nowhere\""),
+        ("lasting.toml", "health = \"condition\"", "nobody = \"condition\""),
+        ("lasting.toml", "@KIN@", "@LOST@"),
         ("en.toml", 'after = ["', 'after = ["nowhere", "'),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hermes_memory.adapters.rule_extractor.data import Rules, Weight
+from hermes_memory.adapters.rule_extractor.lasting import NOTE
 from hermes_memory.adapters.rule_extractor.matching import Reading
 from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.candidate import Candidate, Marker, Span, SpeechAct
@@ -40,6 +41,7 @@ class Words:
     emotional: bool = False
     says: int = 0  # where the content begins; before it only the subject's mention is taken
     lead_subject: str = ""  # put before the content when the clause itself names nobody
+    lasting: str | None = None  # of what no pattern reads: the dimension, if it tells of what lasts
     content: str = ""  # an earlier statement with its value replaced; otherwise the words themselves
 
 
@@ -98,24 +100,26 @@ class Builder:
         )
 
     def note(self, turn: Turn, mirror: str, who: str, words: Words) -> Candidate:
-        """An unread sentence about ``who``, kept in their own words as an EVENT of dimension ``note``."""
-        weight = self._weight("note")
+        """An unread sentence about ``who``, kept in their own words: an EVENT of dimension ``note``, or a lasting FACT."""
+        dimension = words.lasting or NOTE
+        entry, weight = self._dimensions.get(dimension), self._weight(dimension)
         content = self._trim(turn.content, words.start, words.end)
-        markers = words.markers - ({Marker.TEMPORARY} if words.moment else set())
+        dated = words.moment is not None and not self._only_today(content, words.moment, turn)
+        markers = words.markers - ({Marker.TEMPORARY} if dated else set())
         if words.moment:
             content = _dated(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
         # a Chinese sentence that was not understood and names neither date nor figure reaches no further
-        tells = bool(words.moment or _FIGURES.search(content) or not _CJK.search(content))
+        tells = bool(words.lasting or words.moment or _FIGURES.search(content) or not _CJK.search(content))
         return Candidate(
             span=Span(turn.message_id, words.start, words.end, turn.session_id),
             content=content,
-            category=Category.EVENT,
-            layer=None,
+            category=entry.category if entry else Category.EVENT,
+            layer=entry.layer if entry else None,
             subject=who,
-            predicate="note",
+            predicate=dimension,
             object=self._trim(turn.content, words.start, words.end),
-            dimension="note",
+            dimension=dimension,
             polarity=Polarity.POSITIVE,
             scope=self._scope(None if tells else Scope.SESSION, words.act, markers, turn),
             speech_act=words.act,
@@ -128,8 +132,14 @@ class Builder:
             valid_from=words.moment.at if words.moment else None,
         )
 
+    def _only_today(self, content: str, moment: Moment, turn: Turn) -> bool:
+        """Whether Chinese words tell how things stand today ("我今天没带伞"): nothing happens, so no episode is dated."""
+        if moment.side(turn.created_at) != 0 or not _CJK.search(content):
+            return False
+        return self._rules.lasting.episode.search(content) is None
+
     def _weight(self, dimension: str) -> Weight:
-        return self._rules.weights.get(dimension) or self._rules.weights["note"]
+        return self._rules.weights.get(dimension) or self._rules.weights[NOTE]
 
     @staticmethod
     def _over(turn: Turn, words: Words, reading: Reading) -> bool:

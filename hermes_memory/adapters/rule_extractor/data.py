@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_memory.adapters.rule_extractor.lasting import Lasting
 from hermes_memory.adapters.rule_extractor.worth import Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import Category, Intent, Layer, Polarity, Scope
@@ -197,4 +198,5 @@ class Rules:
     affirming: Affirming
     endings: Endings
     worth: Worth
+    lasting: Lasting
     weights: dict[str, Weight]

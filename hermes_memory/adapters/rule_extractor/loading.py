@@ -25,6 +25,7 @@ from hermes_memory.adapters.rule_extractor.data import (
     Veto,
     Weight,
 )
+from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, Lasting
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled, either
 from hermes_memory.adapters.rule_extractor.worth import Cue, Worth
 from hermes_memory.core.candidate import Marker, SpeechAct
@@ -85,6 +86,7 @@ def load_rules(folder: Folder, dimensions: Dimensions) -> Rules:
         ),
         endings=_endings(_read(folder, "endings.toml"), known),
         worth=_worth(_read(folder, "worth.toml")),
+        lasting=_lasting(_read(folder, "lasting.toml"), known),
         weights=_weights(_read(folder, "weights.toml"), dimensions),
     )
 
@@ -279,6 +281,28 @@ def _worth(table: Mapping[str, Any]) -> Worth:
         _keys(where, {"asked": False, "fixed": False, **row}, ("name", "regex", "points", "asked", "fixed"))
         cues.append(Cue(row["name"], compiled(where, row["regex"]), float(row["points"]), **_switches(row)))
     return Worth(tuple(cues), float(table["enough"]))
+
+
+def _lasting(table: dict[str, Any], known: set[str]) -> Lasting:
+    _keys("lasting", table, ("episode", "dimension", "macros", "shapes", "plain", "own", "passing"))
+    macros, of = table["macros"], table["dimension"]
+    for kind, dimension in of.items():
+        _known(f"lasting.dimension.{kind}", dimension, known)
+    if lost := sorted(set(of) - set(table["shapes"])):
+        raise InvalidConfig("lasting.dimension", f"no such shapes: {', '.join(lost)}")
+    shapes = tuple(
+        (of.get(name, CIRCUMSTANCE), compiled(where, _expand(where, alternatives(where, value), macros)))
+        for name, value in table["shapes"].items()
+        if (where := f"lasting.{name}")
+    )
+    rest = {name: _in_both(f"lasting.{name}", table[name], macros) for name in ("plain", "own", "passing")}
+    return Lasting(shapes, episode=compiled("lasting.episode", table["episode"]), **rest)
+
+
+def _in_both(where: str, table: Mapping[str, Any], macros: Mapping[str, str]) -> Regex:
+    """One regular expression out of a table with the two languages, its macros filled in."""
+    _keys(where, table, LANGUAGES)
+    return either(where, {key: _expand(where, alternatives(where, table[key]), macros) for key in LANGUAGES})
 
 
 def _switches(row: Mapping[str, Any]) -> dict[str, bool]:

@@ -99,12 +99,12 @@ class TurnReader:
             self._clause(draft, thread, clause)
         if thread.subject is not None:
             draft.topic = None if thread.subject.is_user else thread.subject
-        if _CJK.search(draft.mirror, part.start, part.end):
-            if len(draft.items) == count and not thread.said and not thread.asked:
-                self._note(draft, thread, Stretch(part.start, part.end, thread.who))
+        silent = len(draft.items) == count and not thread.said and not thread.asked
+        if silent and _CJK.search(draft.mirror, part.start, part.end):
+            self._note(draft, thread, Stretch(part.start, part.end, thread.who), alone=True)
             return
         for stretch in thread.unread:
-            self._note(draft, thread, stretch)
+            self._note(draft, thread, stretch, alone=False)
 
     def _markers(self, draft: Draft, start: int, end: int) -> frozenset[Marker]:
         return markers_in(draft.mirror, start, end, self._rules.markers)
@@ -342,14 +342,18 @@ class TurnReader:
     def _worth(self, draft: Draft, start: int, end: int) -> bool:
         words = draft.mirror[start:end]
         if _CJK.search(words):
-            return bool(self._rules.grammar.note.search(words))
+            return self._rules.grammar.note.search(words) is not None
         draft.weighed.append(words)
         return self._rules.worth.keeps(words, draft.question)
 
-    def _note(self, draft: Draft, thread: Thread, part: Stretch) -> None:
+    def _note(self, draft: Draft, thread: Thread, part: Stretch, *, alone: bool) -> None:
+        """Keep unread words that tell something; Chinese ones that do not stand alone only if it lasts."""
         act = draft.tone.at(part.start)
         start = self._opener.skip_leads(draft.mirror, part.start, part.end)
         if start >= part.end:
+            return
+        lasting = self._rules.lasting.dimension(draft.mirror[start : part.end], alone=alone)
+        if not (alone or lasting) and _CJK.search(draft.mirror, start, part.end):
             return
         if act is not SpeechAct.STATEMENT:
             draft.refuse(REASON_OF[act])
@@ -360,11 +364,15 @@ class TurnReader:
         if _MASK.search(draft.mirror, start, part.end):
             draft.refuse(Reason.PRIVACY)
             return
-        if not self._tells(draft, part, thread, start):
+        if not self._tells(draft, part, thread, start) and lasting is None:
             draft.refuse(Reason.LOW_VALUE)
             return
-        moment = self._moment(draft, start, part.end, thread.markers)
-        draft.notes.append((part.who, Words(start, part.end, act, thread.markers, moment, says=start)))
+        if thread.subject is not None and thread.subject.unknown:
+            lasting = None
+        # a day within what lasts is one that returns, not a date
+        moment = None if lasting else self._moment(draft, start, part.end, thread.markers)
+        words = Words(start, part.end, act, thread.markers, moment, says=start, lasting=lasting)
+        draft.notes.append((part.who, words))
 
     def _tells(self, draft: Draft, part: Stretch, thread: Thread, start: int) -> bool:
         """Whether unread words state something: by their own worth, or because they name somebody close."""
