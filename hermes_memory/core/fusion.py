@@ -94,9 +94,8 @@ class Fused:
         lexical[rows[held]] = found.bm25[held]
         covering[rows[held]] = (found.bm25 * found.coverage)[held]
         self._evidence = rules.meaning * meaning + rules.words * lexical
-        self._bearing = (
-            meaning + rules.words * rules.covered / rules.meaning * covering
-        )  # in units of meaning
+        counted = rules.words * rules.covered / rules.meaning  # in units of meaning
+        self._bearing = meaning + counted * covering
 
     def best(self, threshold: float, limit: int) -> Rows:
         """The rows whose relevance reaches the threshold; of more than ``limit`` those with most evidence."""
@@ -130,18 +129,17 @@ class Fused:
 
     def in_context(self, memory_ids: Iterable[str], places: Places) -> dict[str, Match]:
         """The same for memories whose neighbours speak for them too, by memory id."""
-        rows = self._rows_of(memory_ids)
-        per_unit = self._rules.meaning
-        evidence = _joined(self._evidence, rows, self._beside(rows, places))
-        bearing = _joined(
-            np.float32(per_unit) * self._bearing, rows, self._beside(rows, places)
-        ) / np.float32(per_unit)
+        rows, per_unit = self._rows_of(memory_ids), np.float32(self._rules.meaning)
+        beside = self._beside(rows, places)
+        evidence = _joined(self._evidence, rows, beside)
+        bearing = _joined(per_unit * self._bearing, rows, beside) / per_unit
         return self._read(rows, evidence, bearing)
 
     def around(self, rows: Rows, places: Places) -> set[str]:
         """The ids of what was said near some rows, themselves included."""
         steps = range(-len(self._rules.before), len(self._rules.after) + 1)
-        turns = {(session, index + step) for row in rows.tolist() for session, index in places.of(self.ids[row]) for step in steps}  # fmt: skip
+        said = [place for row in rows.tolist() for place in places.of(self.ids[row])]
+        turns = {(session, index + step) for session, index in said for step in steps}
         return {memory_id for turn in turns for memory_id in places.at(turn)}
 
     def _rows_of(self, memory_ids: Iterable[str]) -> Rows:
@@ -167,7 +165,7 @@ class Fused:
 
 def _joined(nats: Floats, rows: Rows, beside: list[list[tuple[float, list[int]]]]) -> Floats:
     """The evidence of ``rows`` when the odds of what stands beside them are added at their discount."""
-    odds = np.exp(np.minimum(nats, _HIGHEST))
+    odds = np.exp(np.clip(nats, -_HIGHEST, _HIGHEST))
     total = [
         float(odds[row]) + sum(share * max((float(odds[one]) for one in near), default=0.0) for share, near in turns)
         for row, turns in zip(rows.tolist(), beside, strict=True)
@@ -176,7 +174,7 @@ def _joined(nats: Floats, rows: Rows, beside: list[list[tuple[float, list[int]]]
 
 
 def told_twice(matches: Mapping[str, float], places: Places, episodes: Iterable[str]) -> set[str]:
-    """Of an episode and what was distilled from the same turn the ids that score lower: one of them says it."""
+    """Of an episode and what else rests on the same turn the ids that score lower: one of them stands for the turn."""
     dropped: set[str] = set()
     for episode in episodes:
         for place in places.of(episode):
