@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+from math import exp
 from typing import Any
 
 from hermes_memory.app.commands import Recall
@@ -43,7 +44,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the ranking found, before anything is assembled; ``archived`` says that it comes from the archive.
+    """What the ranking found, before anything is assembled; ``archived`` are the ids that come from the archive.
 
     ``hits`` may be more than are asked for: so many of the best that a second look can be taken at them.
     """
@@ -52,7 +53,7 @@ class Found:
     hits: list[Ranked]
     top_k: int
     budget_chars: int
-    archived: bool
+    archived: frozenset[str]
     timings_s: dict[str, float]
     degraded: tuple[str, ...] = ()
 
@@ -109,9 +110,13 @@ def find(
     hits = rank(state.shelf, query, policy.yardstick)
     if wanted.as_of is not None:
         hits = _parts_of_later_records(state, query, policy, hits)
-    returned = [] if hits else _from_archive(state, query, policy, now)
+    returned = [] if _answered(hits, query, policy) else _from_archive(state, query, policy, now)
+    if hits and not _answered(returned, query, policy):
+        returned = []  # nor does the archive: what is active is as good
+    hits = returned or hits
     return Found(
-        query=query, hits=hits or returned, top_k=top_k, budget_chars=budget_chars, archived=bool(returned),
+        query=query, hits=hits, top_k=top_k, budget_chars=budget_chars,
+        archived=frozenset(hit.memory.id for hit in returned),
         timings_s={"rank": time.perf_counter() - started},
     )  # fmt: skip
 
@@ -159,7 +164,7 @@ def assemble(
     if known:
         answer["knowledge"] = [known_record(one, block.language) for one in known]
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
-    returned = tuple(hit.memory.id for hit in hits) if found.archived else ()
+    returned = tuple(hit.memory.id for hit in hits if hit.memory.id in found.archived)
     return Recalled(answer, shown, ask["id"] if ask else None, returned)
 
 
@@ -175,6 +180,13 @@ def _parts_of_later_records(
     shelf = Shelf(parts, state.archive.vectors, state.archive.words, {}, {})
     found = rank(shelf, query, policy.yardstick)
     return sorted([*hits, *found], key=lambda hit: -hit.score)[: query.top_k]
+
+
+def _answered(hits: list[Ranked], query: Query, policy: Policy) -> bool:
+    """Whether a memory answers by itself, not only because the query is likely to concern something."""
+    fusion, called = policy.rules.fusion, policy.dimensions.called_by(query.text)
+    least = 1 / (1 + exp(fusion.even - fusion.meaning))  # what reaches the threshold by meaning alone
+    return any(hit.parts["match"] >= least or hit.memory.dimension in called for hit in hits)
 
 
 def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:

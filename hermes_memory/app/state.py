@@ -11,7 +11,7 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.fusion import Places
 from hermes_memory.core.life import may_return
 from hermes_memory.core.lookup import Lookup
-from hermes_memory.core.model import LIVE, Lock, Memory, Status, Tier, Turn
+from hermes_memory.core.model import LIVE, EvidenceKind, Lock, Memory, Status, Tier, Turn
 from hermes_memory.core.ranking import Shelf, always_on
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
@@ -196,8 +196,10 @@ class UserState:
         _keep(self.resting, memory.with_(status=Status.ACTIVE), wanted=may_return(memory))
 
     def _own_words(self, memory: Memory) -> Iterator[str]:
-        """The user's words behind a memory, where they say more than it does: the lesser field of the search."""
-        return (word for piece in memory.evidence[-QUOTES:] for word in self._words(piece.quote))
+        """The user's words behind a memory since it was last put in other words: the lesser field of the search."""
+        said = memory.evidence[-QUOTES:]
+        edits = [number for number, piece in enumerate(said) if piece.kind is EvidenceKind.EDIT]
+        return (word for piece in said[edits[-1] if edits else 0 :] for word in self._words(piece.quote))
 
     def _bury(self, memory_id: str) -> None:
         self.archive.vectors.remove(memory_id)

@@ -45,7 +45,7 @@ def test_spec_7_3_the_threshold_means_the_same_share_however_a_model_crowds_its_
         sides = [np.asarray(side * scale + place, np.float32) for side in (related, unrelated)]
         ramp = ramp_through(RULES.query, sides[0], sides[1], -1.0, RULES.step)
         share.append([float(np.mean(ramp.apply(side) >= RULES.recall_at)) for side in sides])
-    assert share[0][1] == pytest.approx(0.01, abs=0.002)
+    assert share[0][1] == pytest.approx(0.01, abs=0.004)
     assert share[1] == pytest.approx(share[0], abs=0.02)  # knots have three digits
 
 

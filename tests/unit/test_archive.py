@@ -8,6 +8,7 @@ import pytest
 
 from hermes_memory.app.commands import BringBack, Delete, Recall
 from hermes_memory.app.recall import recall
+from hermes_memory.core.asking import Asked
 from hermes_memory.core.model import Memory, Polarity, Status
 from tests.small_world import policy, rules, say, vector, words
 from tests.tiny_ledger import Person
@@ -30,8 +31,8 @@ def with_an_archive(**over: Any) -> tuple[Person, Memory]:
     return person, evicted
 
 
-def asked(person: Person, text: str = "我爱喝红茶") -> Any:
-    wanted = Recall(query=text, vector=vector(text), words=words(text))
+def asked(person: Person, text: str = "我爱喝红茶", of: Asked | None = None) -> Any:
+    wanted = Recall(query=text, vector=vector(text), words=words(text), asked=of)
     return recall(person.state, wanted, person.policy, person.now)
 
 
@@ -54,6 +55,16 @@ def test_spec_4_3_the_archive_is_not_asked_while_active_memories_answer() -> Non
     found = asked(person, "我爱喝咖啡")
     assert found.returned == ()
     assert evicted.id not in {record["id"] for record in found.answer["memories"]}
+
+
+def test_spec_4_3_what_comes_only_because_of_who_is_asked_about_gives_way_to_the_archive() -> None:
+    """Unless the archive does no better."""
+    person, evicted = with_an_archive()
+    found = asked(person, of=Asked(personal=True))
+    assert [record["id"] for record in found.answer["memories"]] == [evicted.id]
+    neither = asked(person, "我爱喝", of=Asked(personal=True))
+    assert neither.returned == ()
+    assert neither.answer["memories"]
 
 
 def test_spec_4_3_what_was_archived_more_than_a_year_ago_stays() -> None:

@@ -137,9 +137,8 @@ def test_what_came_or_went_while_it_looked() -> None:
 
 def test_spec_4_3_only_what_is_shown_comes_back_from_the_archive() -> None:
     person = with_pets()
-    found = replace(
-        find(person.state, about(top_k=2), person.policy, person.now, candidates=20), archived=True
-    )
+    found = find(person.state, about(top_k=2), person.policy, person.now, candidates=20)
+    found = replace(found, archived=frozenset(hit.memory.id for hit in found.hits))
     assert len(found.hits) == len(PETS)
     recalled = assemble(person.state, about(top_k=2), found, person.policy, person.now)
     assert recalled.returned == tuple(hit.memory.id for hit in found.hits[:2])
