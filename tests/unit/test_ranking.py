@@ -274,6 +274,11 @@ def test_spec_7_1_a_query_that_calls_for_a_slot_finds_its_memories() -> None:
     assert hit.parts["relevance"] == pytest.approx(0.95)
 
 
+def test_of_many_that_a_slot_holds_those_with_most_evidence_are_looked_at() -> None:
+    homes = ((a_memory(id=str(n), dimension="city", importance=1 - n / 100), n / 100) for n in range(40))
+    assert ids(a_shelf(*homes), a_query("住哪", top_k=1)) == ["36"]  # the best of the four with most
+
+
 def test_a_cue_word_is_a_whole_word_or_a_phrase() -> None:
     assert DIMENSIONS.called_by("where do I live?") == {"city"}
     assert DIMENSIONS.called_by("alive") == set()
