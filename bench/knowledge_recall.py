@@ -88,7 +88,8 @@ def _ask(shelf: KnowledgeShelf, policy: Policy, text: str, wants: frozenset[str]
     query = Query(
         text=text, vector=vector, words=policy.words(text), session_id=None, scene=None, as_of=AT, top_k=6
     )
-    query = replace(query, moment=moment_of(query, UTC, policy))
+    called = frozenset(policy.dimensions.called_by(text))
+    query = replace(query, moment=moment_of(query, UTC, policy), called=called)
     started = time.perf_counter()
     known = beside_memories(shelf, query, policy, 0)
     spent_s = time.perf_counter() - started

@@ -74,7 +74,7 @@ class Policy:
     @property
     def yardstick(self) -> Yardstick:
         """What hits are measured with."""
-        return Yardstick(self.calibration, self.rules, self.dimensions, self.daytimes, self.common)
+        return Yardstick(self.calibration, self.rules, self.daytimes, self.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

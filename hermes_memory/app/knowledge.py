@@ -35,8 +35,7 @@ def beside_memories(shelf: KnowledgeShelf | None, query: Query, policy: Policy, 
     """The entries that a recall shows beside ``memories`` hits; none without packs."""
     if shelf is None or memories >= policy.rules.knowledge.most:
         return []
-    called = policy.dimensions.called_by(query.text)
-    found = shelf.find(query, query.moment, called, policy.calibration, policy.rules)
+    found = shelf.find(query, query.moment, query.called, policy.calibration, policy.rules)
     return beside(found, memories, policy.rules)
 
 

@@ -104,6 +104,7 @@ def find(
         top_k=max(top_k, candidates),
         whole=candidates > 0,
         asked=asked,
+        called=frozenset(policy.dimensions.called_by(wanted.query)),
         named=tuple(words for name in asked.entities if (words := policy.words(name))),
     )
     query = replace(query, moment=moment_of(query, zone, policy))
@@ -184,9 +185,9 @@ def _parts_of_later_records(
 
 def _answered(hits: list[Ranked], query: Query, policy: Policy) -> bool:
     """Whether a memory answers by itself, not only because the query is likely to concern something."""
-    fusion, called = policy.rules.fusion, policy.dimensions.called_by(query.text)
+    fusion = policy.rules.fusion
     least = 1 / (1 + exp(fusion.even - fusion.meaning))  # what reaches the threshold by meaning alone
-    return any(hit.parts["match"] >= least or hit.memory.dimension in called for hit in hits)
+    return any(hit.parts["match"] >= least or hit.memory.dimension in query.called for hit in hits)
 
 
 def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:

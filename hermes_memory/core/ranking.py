@@ -16,7 +16,6 @@ from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.daytime import Daytimes, Moment, fit
 from hermes_memory.core.decay import decay
-from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.fusion import Fused, Match, Places, told_twice
 from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
@@ -25,6 +24,7 @@ from hermes_memory.core.vectors import VectorTable
 
 RERANK = "rerank"  # in place of "match", of what a second look was taken at
 PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
+NO_MATCH = Match(0.0, 0.0)
 WIDER = 4  # so many hits are scored for each that is asked for: the other factors may raise one that far
 Factors = tuple[float, ...]  # in the order of PARTS
 Scored = tuple[float, Memory, Factors]
@@ -42,6 +42,7 @@ class Query:
     as_of: datetime
     top_k: int
     asked: Asked = NOTHING_KNOWN
+    called: frozenset[str] = frozenset()  # the dimensions that it calls for by a cue word
     named: tuple[tuple[str, ...], ...] = ()  # the words of each name, quotation or amount in it
     whole: bool = False  # also what stands far below the best: somebody looks at it again
     moment: Moment = field(default_factory=lambda: Moment({}))
@@ -82,7 +83,6 @@ class Yardstick:
 
     calibration: Calibration
     rules: Rules
-    dimensions: Dimensions
     daytimes: Daytimes
     common: Container[str] = ()  # words of everyday use
 
@@ -146,10 +146,12 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     least = recall.errand_relevance if errand else recall.threshold
     found = {memory_id: match for memory_id, match in found.items() if match.relevance >= least}
     if not errand:
-        called = yardstick.dimensions.called_by(query.text)
-        wanted = [memory_id for dimension in called for memory_id in shelf.slots.get(dimension, ())]
+        wanted = [memory_id for dimension in query.called for memory_id in shelf.slots.get(dimension, ())]
         for memory_id, (relevance, match) in fused.of(wanted).items():
-            found[memory_id] = Match(max(relevance, recall.slot_relevance), match)
+            beside = found.get(memory_id, NO_MATCH)  # what its neighbours say for it stays
+            found[memory_id] = Match(
+                max(relevance, beside.relevance, recall.slot_relevance), max(match, beside.match)
+            )
     if len(found) > most:
         return dict(nlargest(most, found.items(), key=lambda item: item[1].match))
     return found
@@ -205,8 +207,7 @@ def rank(shelf: Shelf, query: Query, yardstick: Yardstick) -> list[Ranked]:
     if shelf.slots.get(SAID):
         hits = _told_once(hits, shelf.places)
     if not query.whole:
-        called = yardstick.dimensions.called_by(query.text)
-        hits = _standing_out(hits, yardstick.rules.fusion.cut, called)
+        hits = _standing_out(hits, yardstick.rules.fusion.cut, query.called)
     if len(hits) > query.top_k:  # only what may be among the best is put in order
         least = nlargest(query.top_k, (score for score, _, _ in hits))[-1]
         hits = [hit for hit in hits if hit[0] >= least]

@@ -45,7 +45,7 @@ from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
-from hermes_memory.runtime.library import Library
+from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.second_look import SecondLook
 from hermes_memory.runtime.watching import Watches
@@ -68,7 +68,7 @@ class Surroundings:
     policy: Policy
     clock: Clock
     metrics: Metrics
-    library: Library
+    packs: Packs
     zones: Zones
     dimension: int
     epoch: int
@@ -266,7 +266,7 @@ class ActiveUser:
                 raise SessionOwned
         around = self.around
         zone = await around.zones.of(query.timezone)
-        now, shelf = around.clock.now(), around.library.of(self.key.namespace)
+        now, shelf = around.clock.now(), around.packs.of(self.key.namespace)
         if around.second_look is None:
             recalled = recall(self.state, query, around.policy, now, shelf, zone)
         else:
@@ -295,7 +295,7 @@ class ActiveUser:
             raise LeaseLost
         if self.state is not state or state.version != version:
             found = find(self.state, query, policy, now, zone, look.candidates)
-        shelf = self.around.library.of(self.key.namespace)
+        shelf = self.around.packs.of(self.key.namespace)
         return assemble(self.state, query, looked_at_again(found, relevances, took_s), policy, now, shelf)
 
     async def _audit(self, query: ListAudit) -> dict[str, Any]:

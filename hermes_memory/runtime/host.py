@@ -21,7 +21,7 @@ from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
-from hermes_memory.runtime.library import Library
+from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.second_look import SecondLook
 from hermes_memory.runtime.zones import Zones
 
@@ -85,7 +85,7 @@ class UserHost:
             metrics,
             owns,
         )
-        self._library, self._zones = Library(ledger, policy, embedder.dimension), Zones()
+        self._packs, self._zones = Packs(ledger, policy, embedder.dimension), Zones()
         self._awake: dict[UserKey, _Awake] = {}
         self._waking: dict[UserKey, asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
@@ -197,7 +197,7 @@ class UserHost:
             await asyncio.shield(task)
 
     async def _wake(self, key: UserKey) -> None:
-        await self._library.fetch(key.namespace)
+        await self._packs.fetch(key.namespace)
         user = await ActiveUser.wake(key, self._surroundings())
         await self._undisturbed(user.tidy())  # the sessions that went silent while the user was asleep
         awake = self._awake[key] = _Awake(user, Extraction(user, self._rules.batch))
@@ -211,7 +211,7 @@ class UserHost:
             policy=self._policy,
             clock=self._clock,
             metrics=self._metrics,
-            library=self._library,
+            packs=self._packs,
             zones=self._zones,
             dimension=self._embedder.dimension,
             epoch=self._epoch,
@@ -259,7 +259,7 @@ class UserHost:
         for awake in list(self._awake.values()):
             await self._undisturbed(awake.user.tidy())
         await self._passivate()
-        await self._library.refresh()
+        await self._packs.refresh()
         life = self._policy.rules.life
         await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
 

@@ -155,7 +155,7 @@ async def test_packs_that_were_given_to_another_model_are_left_out(
     ledger = SqliteLedger(world.path, synchronous="NORMAL")
     assert (await reembed(ledger, HashEmbedder(EMBEDDER.dimension), lambda _: None)).finished
     await ledger.close()
-    await host._library.refresh()
+    await host._packs.refresh()
     assert await known(host) == []
     assert "cannot be read" in caplog.text
 

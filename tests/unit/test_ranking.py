@@ -41,7 +41,7 @@ from tests.small_world import (
 )
 
 RULES = rules(fusion={"cut": 0.0})
-YARDSTICK = Yardstick(CALIBRATION, RULES, DIMENSIONS, Daytimes())
+YARDSTICK = Yardstick(CALIBRATION, RULES, Daytimes())
 SAFE = {"dimension": "allergy", "layer": Layer.RESTRICTION, "safety": True}
 
 
@@ -53,7 +53,7 @@ def unit(cosine: float) -> Vector:
 def a_query(text: str = "?", **over: Any) -> Query:
     values: dict[str, Any] = {
         "text": text, "vector": unit(1.0), "words": words(text), "session_id": None, "scene": None,
-        "as_of": NOW + DAY, "top_k": 6,
+        "as_of": NOW + DAY, "top_k": 6, "called": frozenset(DIMENSIONS.called_by(text)),
     }  # fmt: skip
     return Query(**(values | over))
 

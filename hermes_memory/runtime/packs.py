@@ -13,7 +13,7 @@ from hermes_memory.ports.ledger import Ledger
 log = logging.getLogger(__name__)
 
 
-class Library:
+class Packs:
     """Shelves by namespace, kept in step with the ledger by ``refresh``.
 
     Both methods that read raise LedgerUnavailable and may be called again. Packs that nobody can read are logged
