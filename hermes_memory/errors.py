@@ -252,6 +252,20 @@ class LedgerUnavailable(HermesError):
         return f"the ledger is unavailable: {self.why}"
 
 
+class IndexUnavailable(HermesError):
+    """The long-term index cannot be reached or does not answer in time; the ledger holds everything it should."""
+
+    code = "index_unavailable"
+    retryable = True
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"the index is unavailable: {self.why}"
+
+
 class ExtractionFailed(HermesError):
     """The extractor gave no usable answer; the turns stay and are tried again."""
 

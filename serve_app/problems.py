@@ -48,6 +48,7 @@ STATUS: Mapping[type[errors.HermesError], int] = {
     errors.Overloaded: 429,
     errors.OutcomeUnknown: 503,
     errors.LedgerUnavailable: 503,
+    errors.IndexUnavailable: 503,
     errors.ExtractionFailed: 503,
     errors.ModelFailed: 503,
     errors.DataInUse: 503,

@@ -132,6 +132,7 @@ _BUILD: Mapping[str, Callable[[Problem], HermesError]] = {
     errors.Overloaded.code: lambda problem: errors.Overloaded(problem.retry_after_s),
     errors.OutcomeUnknown.code: lambda _: errors.OutcomeUnknown(),
     errors.LedgerUnavailable.code: _rest(errors.LedgerUnavailable, "the ledger is unavailable: "),
+    errors.IndexUnavailable.code: _rest(errors.IndexUnavailable, "the index is unavailable: "),
     errors.ExtractionFailed.code: _rest(errors.ExtractionFailed, "extraction failed: "),
     errors.ModelFailed.code: _model_failed,
     errors.DataInUse.code: _data_in_use,

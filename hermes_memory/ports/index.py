@@ -29,10 +29,29 @@ class Hit:
 
 
 class VectorIndex(Protocol):
-    """Finds a user's memories by vector and by words. Feeding it twice changes nothing."""
+    """Finds a user's memories by vector and by words. Feeding it twice changes nothing.
 
-    async def put(self, key: UserKey, documents: Sequence[Document]) -> None:
-        """Add or replace documents by memory id."""
+    All methods raise IndexUnavailable when the index cannot be reached or does not answer in time: what was written
+    may or may not be there, and is written again.
+    """
+
+    async def open(self) -> None:
+        """Connect, and create what is needed once. May be tried again after a failure."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of every resource. May be called twice."""
+        ...
+
+    async def ping(self) -> None:
+        """Answer if the index can be read now."""
+        ...
+
+    async def put(self, key: UserKey, documents: Sequence[Document]) -> dict[str, str]:
+        """Add or replace documents by memory id.
+
+        Those that it will never take, however often they come, are named with a reason; the others are taken.
+        """
         ...
 
     async def remove(self, key: UserKey, memory_ids: Sequence[str]) -> None:
@@ -40,7 +59,11 @@ class VectorIndex(Protocol):
         ...
 
     async def drop(self, key: UserKey) -> None:
-        """Remove everything of a user."""
+        """Remove everything of a user; when it returns nothing of the user is found."""
+        ...
+
+    async def rest(self, key: UserKey) -> None:
+        """The user sleeps: let go of what the index keeps in memory for it. The next use wakes it."""
         ...
 
     async def near(
@@ -53,6 +76,10 @@ class VectorIndex(Protocol):
         self, key: UserKey, words: Sequence[str], limit: int, *, archived: bool | None = None
     ) -> list[Hit]:
         """The ``limit`` best by BM25 over ``words``, best first; only positive scores."""
+        ...
+
+    async def ids(self, key: UserKey) -> list[str]:
+        """The ids of all documents of a user, in order: what the index holds against what it should."""
         ...
 
     async def count(self, key: UserKey) -> int:

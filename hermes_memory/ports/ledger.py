@@ -92,12 +92,24 @@ class Alert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """One thing the long-term index must learn; delivered at least once. ``op``: put, remove or drop."""
+    """One thing the long-term index must learn; delivered at least once. ``op``: put, remove or drop.
+
+    ``seq`` and ``key`` are filled in by the ledger; seqs of one user grow. ``reason`` says why it was buried.
+    """
 
     op: str
     memory_id: str
     seq: int = 0
     key: UserKey | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostPool:
+    """How many hosts carry the users now; ``revision`` grows with every change, both are 0 before the first."""
+
+    hosts: int = 0
+    revision: int = 0
 
 
 class GrantKind(StrEnum):
@@ -357,7 +369,7 @@ class Ledger(Protocol):
 
         The tombstone holds a salted hash of the key, generation + 1, version + 1 and the salted hashes of the
         operation ids of the last hours. A ``drop`` for the index goes to the outbox, instead of what waits
-        there for the user. Checks as for commit; a replay gives the first receipt. Erasing an unknown user
+        there for the user, dead letters included. Checks as for commit; a replay gives the first receipt. Erasing an unknown user
         frees the sessions bound to it, leaves no tombstone and gives zeros. ``remaining`` is not 0 either
         while copies in the store's files cannot be overwritten yet; the same call again tells when they are.
         """
@@ -405,12 +417,43 @@ class Ledger(Protocol):
         """Users with turns that wait for extraction, in the order of ``str(key)``."""
         ...
 
-    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
-        """Entries of all users, oldest first, each with its key and seq."""
+    async def outbox_users(self, after: str, limit: int, *, buried: bool = False) -> list[UserKey]:
+        """Users, erased ones too, with entries for the index, in the order of ``str(key)``, after that text.
+
+        With ``buried`` those with entries that the index refused.
+        """
         ...
 
-    async def ack_outbox(self, seqs: Sequence[int]) -> None:
-        """Forget delivered entries."""
+    async def read_outbox(self, key: UserKey, limit: int, *, buried: bool = False) -> list[OutboxEntry]:
+        """What waits for the index, or was refused by it, oldest first, each with its key and seq."""
+        ...
+
+    async def ack_outbox(self, key: UserKey, seqs: Sequence[int]) -> None:
+        """Forget entries that were delivered, or have been seen to since they were buried. Ignores unknown ones."""
+        ...
+
+    async def bury_outbox(self, key: UserKey, seqs: Sequence[int], reason: str) -> None:
+        """Set entries aside that the index refuses: a code, never content. They wait no more and are kept."""
+        ...
+
+    async def generation(self, key: UserKey) -> int:
+        """How often the user has been erased: what was read of an older generation must not be shown any more."""
+        ...
+
+    async def documents(self, key: UserKey, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:
+        """Those of the memories, of every status, that exist and have a vector, in any order."""
+        ...
+
+    async def memory_ids(self, key: UserKey) -> list[str]:
+        """The ids of all memories of a user, of every status, in order."""
+        ...
+
+    async def host_pool(self) -> HostPool:
+        """How many hosts carry the users: cheap to ask for again and again."""
+        ...
+
+    async def resize_host_pool(self, hosts: int) -> HostPool:
+        """Let so many hosts carry the users; the same number again changes nothing. Durable when it returns."""
         ...
 
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:

@@ -38,6 +38,7 @@ RAISED = [
     errors.Overloaded(3.0),
     errors.OutcomeUnknown(),
     errors.LedgerUnavailable("disk full"),
+    errors.IndexUnavailable("timeout"),
     errors.ExtractionFailed("no answer"),
     errors.ModelFailed("the embedder", "status 503"),
     errors.DataInUse("/srv/data", "process 7"),
