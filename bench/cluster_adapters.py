@@ -38,7 +38,9 @@ from hermes_memory.wiring import build_embedder, build_host, build_policy, embed
 from serve_app.services import DEFAULT_NAMESPACE
 
 LIMITS = (
-    Limit("recall_ratio", at_most=1.3, what="p50 of a recall on the cluster's adapters over the embedded ones"),
+    Limit(
+        "recall_ratio", at_most=1.3, what="p50 of a recall on the cluster's adapters over the embedded ones"
+    ),
     Limit("write_ratio", at_most=2.0, what="p50 of a durable write on Redis over SQLite, both on the disk"),
 )
 PROBES, FULL = 20, 1_250
@@ -177,7 +179,9 @@ async def _write(host: UserHost, key: UserKey, number: int) -> None:
     message = Incoming(
         role=Role.USER, content=f"Note {number}.", id=f"m-{number}", created_at=datetime.now(UTC)
     )
-    command = Ingest(session_id=f"s-{key.user_id}-{number // 20}", messages=(message,), timezone="UTC", scene=None)
+    command = Ingest(
+        session_id=f"s-{key.user_id}-{number // 20}", messages=(message,), timezone="UTC", scene=None
+    )
     await host.execute(key, command, f"write-{number}")
 
 
@@ -202,16 +206,18 @@ def report(seen: Seen) -> Report:
     made.figures = {
         "recall_ratio": seen.ratio("recall"),
         "write_ratio": seen.ratio("write"),
-        **{f"{kind}_{world}_p50_ms": seen.spread(world, kind).p50 for world in seen.times for kind in seen.times[world]},
+        **{
+            f"{kind}_{world}_p50_ms": seen.spread(world, kind).p50
+            for world in seen.times
+            for kind in seen.times[world]
+        },
     }
     rows = [
         [f"{kind}, {world}", *(getattr(seen.spread(world, kind), name) for name in ("p50", "p95", "p99"))]
         for kind in ("recall", "write")
         for world in (EMBEDDED, CLUSTER)
     ]
-    rest = [
-        [world, seen.writes_per_s[world], seen.activation_ms[world]] for world in (EMBEDDED, CLUSTER)
-    ]
+    rest = [[world, seen.writes_per_s[world], seen.activation_ms[world]] for world in (EMBEDDED, CLUSTER)]
     made.tables = [
         table(f"One caller, {FULL:,} memories, milliseconds", ("", "p50", "p95", "p99"), rows),
         table("Beside it", ("", f"writes/s, {TOGETHER} callers", "activation p50 ms"), rest),
