@@ -29,11 +29,15 @@ from hermes_cli.services.ports import free_run
 from hermes_cli.services.processes import Launch, Mark
 from hermes_cli.services.redis_server import redis_launch, redis_url_of
 from hermes_cli.services.settings import service_settings
-from hermes_cli.services.weaviate_server import WeaviatePorts, weaviate_launch, weaviate_url_of
+from hermes_cli.services.weaviate_server import (
+    USUAL_GRPC_PORT,
+    WeaviatePorts,
+    weaviate_launch,
+    weaviate_url_of,
+)
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 HOW = "`make services-install` gets it (the first time that takes minutes)"
-DEFAULT_GRPC_PORT = 50051
 
 
 class Server(ABC):
@@ -267,7 +271,7 @@ def weaviate_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weavia
 def weaviate_address(request: pytest.FixtureRequest) -> WeaviateAddress:
     """The Weaviate of ``WEAVIATE_URL`` (and ``WEAVIATE_GRPC_PORT``), else the session's own."""
     if given := os.environ.get("WEAVIATE_URL"):
-        return WeaviateAddress(given, int(os.environ.get("WEAVIATE_GRPC_PORT", DEFAULT_GRPC_PORT)))
+        return WeaviateAddress(given, int(os.environ.get("WEAVIATE_GRPC_PORT", USUAL_GRPC_PORT)))
     server: WeaviateServer = request.getfixturevalue("weaviate_server")
     return WeaviateAddress(server.url, server.grpc_port)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from hermes_cli.services.locks import held
 
 OWN = "HERMES_CACHE_DIR"
 SHARED = "XDG_CACHE_HOME"
@@ -31,15 +32,7 @@ def cached_program(name: str) -> Path:
     return cache_folder() / "bin" / name
 
 
-@contextmanager
-def only_one(name: str, tell: Tell) -> Iterator[None]:
-    """Held by one process at a time; another one waits, and says so."""
-    folder = cache_folder() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            tell(f"{name}: another process is getting it; waiting for that")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+def only_one(name: str, tell: Tell) -> AbstractContextManager[None]:
+    """Held by one process at a time while it gets the program ``name``; another one waits, and says so."""
+    path = cache_folder() / "locks" / f"{name}.lock"
+    return held(path, lambda: tell(f"{name}: another process is getting it; waiting for that"))

@@ -85,8 +85,8 @@ def spawn(launch: Launch) -> subprocess.Popen[bytes]:
         raise StartFailed(launch.name, problem) from None
 
 
-def start(launch: Launch) -> subprocess.Popen[bytes]:
-    """Start it and wait until it answers.
+def start(launch: Launch, spawned: Callable[[Mark], None] = lambda mark: None) -> subprocess.Popen[bytes]:
+    """Start it and wait until it answers; ``spawned`` hears of the process before the wait.
 
     Raises:
         PortTaken: somebody else has one of its ports.
@@ -95,6 +95,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
     before = launch.log.stat().st_size if launch.log.exists() else 0
     process = spawn(launch)
     try:
+        spawned(Mark(process.pid, birth_of(process.pid)))
         wait_ready(launch, process, before)
     except BaseException:
         process.kill()

@@ -11,7 +11,10 @@ from hermes_cli.services.processes import Launch
 from hermes_cli.services.settings import RedisSettings
 
 NAME = "redis"
+USUAL_PORT = 6379
 ANSWER_S = 2.0
+ANSWER_BYTES = 100_000
+PONG = b"+PONG\r\n"
 
 
 def redis_url_of(port: int) -> str:
@@ -35,16 +38,28 @@ def redis_launch(
 
 def process_behind(host: str, port: int) -> int | None:
     """The process id of the Redis that answers there; None if none does, or while it loads its data."""
+    said = b""
     try:
         with socket.create_connection((host, port), timeout=ANSWER_S) as connection:
             connection.sendall(b"PING\r\nINFO server\r\n")
-            said = b""
-            while b"process_id:" not in said and b"-" != said[:1]:
-                if not (part := connection.recv(65536)):
-                    return None
+            while not (found := re.search(rb"process_id:(\d+)\r", said)):
+                part = connection.recv(4096)
+                if (
+                    not part
+                    or len(said) > ANSWER_BYTES
+                    or not (said + part).startswith(PONG[: len(said + part)])
+                ):
+                    return None  # it loads its data, wants a password, or is no Redis
                 said += part
-            said += connection.recv(65536) if b"\r\n" not in said.partition(b"process_id:")[2] else b""
     except OSError:
         return None
-    found = re.search(rb"process_id:(\d+)", said)
-    return int(found[1]) if found and said.startswith(b"+PONG") else None
+    return int(found[1])
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether anything takes connections there; a Redis that wants a password or TLS does not say more."""
+    try:
+        with socket.create_connection((host, port), timeout=ANSWER_S):
+            return True
+    except OSError:
+        return False

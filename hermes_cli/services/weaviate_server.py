@@ -15,13 +15,14 @@ from hermes_cli.services.processes import Launch
 from hermes_cli.services.settings import PortRange, WeaviateSettings
 
 NAME = "weaviate"
+USUAL_GRPC_PORT = 50051
 ANSWER_S = 2.0
 MOST_PROCESSORS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeaviatePorts:
-    """Its six ports. The node remembers raft's: a restart on the same data needs the same ones."""
+    """Its six ports. A restart on the same data may have other ones (tried)."""
 
     http: int
     grpc: int
