@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.scrub import mark_due
 from hermes_memory.adapters.sqlite_ledger.users import (
     Standing,

@@ -1,4 +1,4 @@
-"""Between the domain's values and what a row holds."""
+"""Between the domain's values and what the ledgers keep of them: JSON bodies and half-precision vectors."""
 
 from __future__ import annotations
 
