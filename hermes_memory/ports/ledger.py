@@ -441,7 +441,10 @@ class Ledger(Protocol):
         ...
 
     async def documents(self, key: UserKey, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:
-        """Those of the memories, of every status, that exist and have a vector, in any order."""
+        """Those of the memories, of every status, that exist and have a vector, in any order.
+
+        Raises EmbedderMismatch when the data has been embedded otherwise since the ledger was opened.
+        """
         ...
 
     async def memory_ids(self, key: UserKey) -> list[str]:

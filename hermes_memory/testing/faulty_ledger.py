@@ -20,6 +20,7 @@ from hermes_memory.ports.ledger import (
     AuditEntry,
     Commit,
     ErasureReceipt,
+    HostPool,
     Job,
     Ledger,
     OutboxEntry,
@@ -223,13 +224,41 @@ class FaultyLedger:
         """See ``Ledger.pending_users``."""
         return await self._once(lambda: self._inner.pending_users(after, limit))
 
-    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
-        """See ``Ledger.read_outbox``."""
-        return await self._once(lambda: self._inner.read_outbox(after_seq, limit))
+    async def outbox_users(self, after: str, limit: int, *, buried: bool = False) -> list[UserKey]:
+        """See ``Ledger.outbox_users``."""
+        return await self._once(lambda: self._inner.outbox_users(after, limit, buried=buried))
 
-    async def ack_outbox(self, seqs: Sequence[int]) -> None:
+    async def read_outbox(self, key: UserKey, limit: int, *, buried: bool = False) -> list[OutboxEntry]:
+        """See ``Ledger.read_outbox``."""
+        return await self._once(lambda: self._inner.read_outbox(key, limit, buried=buried))
+
+    async def ack_outbox(self, key: UserKey, seqs: Sequence[int]) -> None:
         """See ``Ledger.ack_outbox``."""
-        await self._write(lambda: self._inner.ack_outbox(seqs))
+        await self._write(lambda: self._inner.ack_outbox(key, seqs))
+
+    async def bury_outbox(self, key: UserKey, seqs: Sequence[int], reason: str) -> None:
+        """See ``Ledger.bury_outbox``."""
+        await self._write(lambda: self._inner.bury_outbox(key, seqs, reason))
+
+    async def generation(self, key: UserKey) -> int:
+        """See ``Ledger.generation``."""
+        return await self._once(lambda: self._inner.generation(key))
+
+    async def documents(self, key: UserKey, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:
+        """See ``Ledger.documents``."""
+        return await self._once(lambda: self._inner.documents(key, memory_ids))
+
+    async def memory_ids(self, key: UserKey) -> list[str]:
+        """See ``Ledger.memory_ids``."""
+        return await self._once(lambda: self._inner.memory_ids(key))
+
+    async def host_pool(self) -> HostPool:
+        """See ``Ledger.host_pool``."""
+        return await self._once(self._inner.host_pool)
+
+    async def resize_host_pool(self, hosts: int) -> HostPool:
+        """See ``Ledger.resize_host_pool``."""
+        return await self._write(lambda: self._inner.resize_host_pool(hosts))
 
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """See ``Ledger.sweep``."""

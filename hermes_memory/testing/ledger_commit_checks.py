@@ -326,7 +326,7 @@ class CommitChecks:
         await handle.open(EMBEDDER)
         await handle.ping()
         assert (await handle.activate(KEY, 1)).memories == (a_memory(),)
-        assert len(await handle.read_outbox(0, 10)) == 1
+        assert len(await handle.read_outbox(KEY, 10)) == 1
         await handle.close()
 
     async def test_finished_jobs_leave_the_snapshot(self, ledger: Ledger) -> None:

@@ -72,8 +72,10 @@ class ErasureChecks:
         assert await peer.seen_messages(KEY, "s1", ["m0"]) == {}
         assert await peer.users(None, "", 10) == [BOB]
         assert await peer.pending_users("", 10) == [BOB]
-        entries = [(entry.op, entry.key) for entry in await peer.read_outbox(0, 10)]
-        assert entries == [("put", BOB), ("drop", KEY)]
+        assert [entry.op for entry in await peer.read_outbox(KEY, 10)] == ["drop"]
+        assert [entry.op for entry in await peer.read_outbox(BOB, 10)] == ["put"]
+        assert await peer.memory_ids(KEY) == []
+        assert await peer.documents(KEY, ["mem-1", "mem-2"]) == []
 
     async def test_other_users_are_untouched(self, ledger: Ledger) -> None:
         await live(ledger)
@@ -88,7 +90,7 @@ class ErasureChecks:
     async def test_an_unknown_user_gives_zeros_and_leaves_nothing(self, ledger: Ledger) -> None:
         assert await ledger.erase(KEY, 0, 1, "erase", NOW) == ZEROS
         assert await ledger.activate(KEY, 1) == Snapshot(key=KEY)
-        assert await ledger.read_outbox(0, 10) == []
+        assert await ledger.read_outbox(KEY, 10) == []
         with pytest.raises(VersionConflict):
             await ledger.erase(KEY, 3, 1, "erase-2", NOW)
 
@@ -114,7 +116,7 @@ class ErasureChecks:
         assert await peer.erase(KEY, 1, 1, "erase", NOW) == first
         seen = await ledger.activate(KEY, 5)
         assert (seen.version, seen.generation) == (2, 1)
-        assert [entry.op for entry in await ledger.read_outbox(0, 10)] == ["drop"]
+        assert [entry.op for entry in await ledger.read_outbox(KEY, 10)] == ["drop"]
 
     async def test_a_late_replay_revives_nobody(self, ledger: Ledger, peer: Ledger) -> None:
         await live(ledger)

@@ -1,4 +1,4 @@
-"""Checks of sessions, messages, jobs, turns, audit, listings and the outbox."""
+"""Checks of sessions, messages, jobs, turns, audit and listings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import SessionOwned
-from hermes_memory.ports.ledger import JobStatus, Ledger, OutboxEntry
+from hermes_memory.ports.ledger import JobStatus, Ledger
 from hermes_memory.testing.builders import KEY, NOW, a_commit, a_job, a_session, a_turn, an_alert, an_audit
 
 BOB = UserKey("app", "bob")
@@ -166,33 +166,3 @@ class QueryChecks:
         first = await ledger.pending_users("", 3)
         assert first == keys[:3]
         assert await ledger.pending_users(str(first[-1]), 3) == [keys[4], keys[6]]
-
-    async def test_the_outbox_keeps_order_until_acknowledged(self, ledger: Ledger, peer: Ledger) -> None:
-        await ledger.commit(
-            a_commit(outbox=(OutboxEntry(op="put", memory_id="a"), OutboxEntry(op="put", memory_id="b")))
-        )
-        await peer.commit(a_commit(key=BOB, outbox=(OutboxEntry(op="put", memory_id="c"),)))
-        await ledger.commit(a_commit(1, outbox=(OutboxEntry(op="remove", memory_id="a"),)))
-        entries = await ledger.read_outbox(0, 10)
-        assert [(entry.op, entry.memory_id, entry.key) for entry in entries] == [
-            ("put", "a", KEY),
-            ("put", "b", KEY),
-            ("put", "c", BOB),
-            ("remove", "a", KEY),
-        ]
-        assert [entry.seq for entry in entries] == sorted({entry.seq for entry in entries})
-        assert await ledger.read_outbox(entries[1].seq, 1) == [entries[2]]
-        await peer.ack_outbox([entries[0].seq, entries[2].seq])
-        await peer.ack_outbox([entries[0].seq, 10**9])
-        await peer.ack_outbox([])
-        assert await ledger.read_outbox(0, 10) == [entries[1], entries[3]]
-        await ledger.ack_outbox([entry.seq for entry in entries])
-        await ledger.commit(a_commit(2, outbox=(OutboxEntry(op="put", memory_id="d"),)))
-        (newest,) = await ledger.read_outbox(0, 10)
-        assert newest.seq > entries[-1].seq
-
-    async def test_a_replayed_commit_adds_nothing_to_outbox_or_audit(self, ledger: Ledger) -> None:
-        commit = a_commit(outbox=(OutboxEntry(op="put", memory_id="a"),), audit=(an_audit(),))
-        await ledger.commit(commit)
-        await ledger.commit(commit)
-        assert len(await ledger.read_outbox(0, 10)) == len(await ledger.audit(KEY, 0, 10)) == 1

@@ -19,7 +19,9 @@ from hermes_memory.ports.ledger import Ledger
 from hermes_memory.testing.builders import EMBEDDER
 from hermes_memory.testing.ledger_commit_checks import CommitChecks
 from hermes_memory.testing.ledger_erasure_checks import ErasureChecks
+from hermes_memory.testing.ledger_feeding_checks import FeedingChecks
 from hermes_memory.testing.ledger_frozen_checks import FrozenChecks
+from hermes_memory.testing.ledger_host_pool_checks import HostPoolChecks
 from hermes_memory.testing.ledger_pack_checks import PackChecks
 from hermes_memory.testing.ledger_pack_reembedding_checks import PackReembeddingChecks
 from hermes_memory.testing.ledger_query_checks import QueryChecks
@@ -33,6 +35,8 @@ class LedgerSuite(
     FrozenChecks,
     ErasureChecks,
     QueryChecks,
+    FeedingChecks,
+    HostPoolChecks,
     PackChecks,
     ReembeddingChecks,
     PackReembeddingChecks,

@@ -21,7 +21,7 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import MEANING_FIELDS, Lock
 from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavailable
 from hermes_memory.ports.embedder import EmbedderInfo
-from hermes_memory.ports.ledger import Commit, Ledger, OutboxEntry, Settings
+from hermes_memory.ports.ledger import Commit, HostPool, Ledger, OutboxEntry, Settings
 from hermes_memory.testing.builders import (
     EMBEDDER,
     KEY,
@@ -345,13 +345,15 @@ async def test_erased_text_is_in_no_file(path: Path, ledger: SqliteLedger) -> No
     await crowd(ledger, names, rounds=25)
     assert found_in_files(path, *names) == names
     for number, name in enumerate(names):
-        entries = await ledger.read_outbox(0, 9999)
-        await ledger.ack_outbox([entry.seq for entry in entries])
-        receipt = await ledger.erase(UserKey("app", name), 25, 1, "erase", NOW)
+        key = UserKey("app", name)
+        seqs = [entry.seq for entry in await ledger.read_outbox(key, 9999)]
+        await ledger.ack_outbox(key, seqs[:9])
+        await ledger.bury_outbox(key, seqs[9:18], "refused")
+        receipt = await ledger.erase(key, 25, 1, "erase", NOW)
         assert receipt.remaining == 0
-        drops = [entry.seq for entry in await ledger.read_outbox(0, 9999) if entry.op == "drop"]
+        (drop,) = await ledger.read_outbox(key, 9999)
         assert found_in_files(path, f"{name} likes", f"{name} said", f"I am {name}", f"bound-{name}") == []
-        await ledger.ack_outbox(drops)
+        await ledger.ack_outbox(key, [drop.seq])
         assert found_in_files(path, *names) == names[number + 1 :]
 
 
@@ -425,6 +427,31 @@ async def test_a_session_of_a_release_without_summaries_still_loads(path: Path, 
     assert (await ledger.activate(KEY, 1)).sessions == (a_session(),)
 
 
+def without_burials(path: Path) -> None:
+    """The file as schema 2 had it, as far as schema 3 differs."""
+    by_hand(path, "DROP INDEX outbox_waiting")
+    by_hand(path, "DROP INDEX outbox_buried")
+    by_hand(path, "ALTER TABLE outbox DROP COLUMN reason")
+    by_hand(path, "DELETE FROM meta WHERE name IN ('hosts', 'hosts_revision')")
+
+
+async def test_a_file_of_the_second_schema_keeps_what_waits(path: Path, ledger: SqliteLedger) -> None:
+    entries = (OutboxEntry(op="put", memory_id="a"), OutboxEntry(op="put", memory_id="b"))
+    await ledger.commit(a_commit(outbox=entries))
+    await ledger.close()
+    without_burials(path)
+    by_hand(path, "PRAGMA user_version = 2")
+    again = [SqliteLedger(path) for _ in range(4)]  # as several processes may after an update
+    await asyncio.gather(*(handle.open(EMBEDDER) for handle in again))
+    first, second = await again[0].read_outbox(KEY, 9)
+    assert (first.memory_id, second.memory_id) == ("a", "b")
+    await again[1].bury_outbox(KEY, [first.seq], "refused")
+    assert await again[2].read_outbox(KEY, 9) == [second]
+    assert await again[3].resize_host_pool(2) == HostPool(2, 1)
+    for handle in again:
+        await handle.close()
+
+
 async def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path, ledger: SqliteLedger) -> None:
     await ledger.commit(a_commit(memories=(FROZEN,), vectors={FROZEN.id: a_vector()}))
     await ledger.close()
@@ -432,6 +459,7 @@ async def test_a_file_of_the_first_schema_is_brought_up_to_date(path: Path, ledg
     by_hand(path, "DROP TABLE reembedded_packs")
     by_hand(path, "DROP TABLE packs")
     by_hand(path, "DELETE FROM meta WHERE name = 'packs'")
+    without_burials(path)
     by_hand(path, "PRAGMA user_version = 1")
     again = SqliteLedger(path)
     await again.open(EMBEDDER)

@@ -1,10 +1,8 @@
-"""Taking away: everything of a user, delivered outbox entries, and what has outlived its time."""
+"""Taking away: everything of a user, and what has outlived its time."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Sequence
 from datetime import datetime
 
 from hermes_memory.adapters import ledger_codec as codec
@@ -121,21 +119,6 @@ def _remaining(conn: sqlite3.Connection, key: UserKey, uid: int | None) -> int:
         "SELECT count(*) FROM bindings WHERE namespace = ? AND user_id = ?", (key.namespace, key.user_id)
     ).fetchone()
     return int(found + bound[0])
-
-
-def ack_outbox(conn: sqlite3.Connection, seqs: Sequence[int]) -> None:
-    """Forget delivered entries."""
-    if acks_a_drop(conn, seqs):
-        mark_due(conn)
-    conn.execute(
-        "DELETE FROM outbox WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),)
-    )
-
-
-def acks_a_drop(conn: sqlite3.Connection, seqs: Sequence[int]) -> bool:
-    """Whether one of the entries names an erased user, and is the last to do so."""
-    sql = "SELECT 1 FROM outbox WHERE op = 'drop' AND seq IN (SELECT value FROM json_each(?))"
-    return conn.execute(sql, (json.dumps(list(seqs)),)).fetchone() is not None
 
 
 def sweep(conn: sqlite3.Connection, now: datetime, turns_hours: float, operations_hours: float) -> int:

@@ -1,4 +1,4 @@
-"""Epochs and leases of hosts, and the binding of sessions to users."""
+"""Epochs and leases of hosts, how many they are, and the binding of sessions to users."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from datetime import datetime
 
 from hermes_memory.adapters.ledger_codec import micros
 from hermes_memory.adapters.sqlite_ledger.reading import session_owner
+from hermes_memory.adapters.sqlite_ledger.store import fact
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import LeaseLost, SessionOwned
+from hermes_memory.ports.ledger import HostPool
 
 _SECOND_US = 1_000_000
 
@@ -34,6 +36,19 @@ def renew_lease(conn: sqlite3.Connection, epoch: int, lease_s: float, now: datet
 
 def _until_us(now: datetime, lease_s: float) -> int:
     return micros(now) + round(lease_s * _SECOND_US)
+
+
+def host_pool(conn: sqlite3.Connection) -> HostPool:
+    """How many hosts carry the users."""
+    return HostPool(int(fact(conn, "hosts")), int(fact(conn, "hosts_revision")))
+
+
+def resize_host_pool(conn: sqlite3.Connection, hosts: int) -> HostPool:
+    """Let so many hosts carry the users; the same number again changes nothing."""
+    sql = "UPDATE meta SET value = ? WHERE name = 'hosts' AND value <> ?"
+    if conn.execute(sql, (hosts, hosts)).rowcount:
+        conn.execute("UPDATE meta SET value = value + 1 WHERE name = 'hosts_revision'")
+    return host_pool(conn)
 
 
 def bind_session(conn: sqlite3.Connection, key: UserKey, session_id: str) -> None:

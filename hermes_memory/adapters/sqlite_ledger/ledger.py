@@ -14,6 +14,7 @@ from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger import (
     commits,
     erasure,
+    feeding,
     leases,
     packs,
     reading,
@@ -33,6 +34,7 @@ from hermes_memory.ports.ledger import (
     AuditEntry,
     Commit,
     ErasureReceipt,
+    HostPool,
     Job,
     OutboxEntry,
     Receipt,
@@ -272,16 +274,44 @@ class SqliteLedger:
         """See ``Ledger.pending_users``."""
         return await self._read(reading.pending_users, after, limit)
 
-    async def read_outbox(self, after_seq: int, limit: int) -> list[OutboxEntry]:
-        """See ``Ledger.read_outbox``."""
-        return await self._read(reading.read_outbox, after_seq, limit)
+    async def outbox_users(self, after: str, limit: int, *, buried: bool = False) -> list[UserKey]:
+        """See ``Ledger.outbox_users``."""
+        return await self._read(feeding.outbox_users, after, limit, buried)
 
-    async def ack_outbox(self, seqs: Sequence[int]) -> None:
+    async def read_outbox(self, key: UserKey, limit: int, *, buried: bool = False) -> list[OutboxEntry]:
+        """See ``Ledger.read_outbox``."""
+        return await self._read(feeding.read_outbox, key, limit, buried)
+
+    async def ack_outbox(self, key: UserKey, seqs: Sequence[int]) -> None:
         """See ``Ledger.ack_outbox``."""
-        if await self._read(erasure.acks_a_drop, seqs):
-            await self._write_scrubbed(Scrub.LOG, erasure.ack_outbox, seqs)
+        if await self._read(feeding.acks_a_drop, key, seqs):
+            await self._write_scrubbed(Scrub.LOG, feeding.ack_outbox, key, seqs)
         else:
-            await self._write(erasure.ack_outbox, seqs)
+            await self._write(feeding.ack_outbox, key, seqs)
+
+    async def bury_outbox(self, key: UserKey, seqs: Sequence[int], reason: str) -> None:
+        """See ``Ledger.bury_outbox``."""
+        await self._write(feeding.bury_outbox, key, seqs, reason)
+
+    async def generation(self, key: UserKey) -> int:
+        """See ``Ledger.generation``."""
+        return await self._read(feeding.generation, key)
+
+    async def documents(self, key: UserKey, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:
+        """See ``Ledger.documents``."""
+        return await self._read(feeding.documents, key, memory_ids, self._embedder)
+
+    async def memory_ids(self, key: UserKey) -> list[str]:
+        """See ``Ledger.memory_ids``."""
+        return await self._read(feeding.memory_ids, key)
+
+    async def host_pool(self) -> HostPool:
+        """See ``Ledger.host_pool``."""
+        return await self._read(leases.host_pool)
+
+    async def resize_host_pool(self, hosts: int) -> HostPool:
+        """See ``Ledger.resize_host_pool``."""
+        return await self._write(leases.resize_host_pool, hosts)
 
     async def sweep(self, now: datetime, turns_hours: float, operations_hours: float) -> int:
         """See ``Ledger.sweep``. Also rewrites the file if content was deleted since the last time."""

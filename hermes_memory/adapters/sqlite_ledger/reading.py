@@ -13,7 +13,7 @@ from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.users import Standing, known_operation, take_over, uid_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Turn
-from hermes_memory.ports.ledger import Alert, AuditEntry, Job, OutboxEntry, Receipt, Settings, Snapshot
+from hermes_memory.ports.ledger import Alert, AuditEntry, Job, Receipt, Settings, Snapshot
 
 _OPEN_TURNS = """
 SELECT t.body FROM turns t LEFT JOIN sessions s ON s.uid = t.uid AND s.id = t.session_id
@@ -162,14 +162,3 @@ def pending_users(conn: sqlite3.Connection, after: str, limit: int) -> list[User
         (after, limit),
     )
     return [UserKey.parse(name) for (name,) in rows]
-
-
-def read_outbox(conn: sqlite3.Connection, after_seq: int, limit: int) -> list[OutboxEntry]:
-    """Entries of all users, oldest first."""
-    rows = conn.execute(
-        "SELECT seq, name, op, memory_id FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?", (after_seq, limit)
-    )
-    return [
-        OutboxEntry(op=op, memory_id=memory_id, seq=seq, key=UserKey.parse(name))
-        for seq, name, op, memory_id in rows
-    ]

@@ -128,11 +128,15 @@ CREATE TABLE IF NOT EXISTS alerts (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS alerts_open ON alerts (id) WHERE open = 1;
 
--- Keyed by the user's name, not number: the drop outlives the user until the index has it.
+-- Keyed by the user's name, not number: the drop outlives the user until the index has it. reason: why the index
+-- refused the entry, which then waits no more (since schema 3).
 CREATE TABLE IF NOT EXISTS outbox (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, op TEXT NOT NULL, memory_id TEXT NOT NULL
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, op TEXT NOT NULL, memory_id TEXT NOT NULL,
+    reason TEXT
 );
 CREATE INDEX IF NOT EXISTS outbox_by_user ON outbox (name);
+CREATE INDEX IF NOT EXISTS outbox_waiting ON outbox (name) WHERE reason IS NULL;
+CREATE INDEX IF NOT EXISTS outbox_buried ON outbox (name) WHERE reason IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS operations (
     uid INTEGER NOT NULL, id TEXT NOT NULL, at_us INTEGER NOT NULL, version INTEGER NOT NULL,

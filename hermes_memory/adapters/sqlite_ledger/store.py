@@ -13,7 +13,7 @@ from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavaila
 from hermes_memory.ports.embedder import EmbedderInfo
 
 Synchronous = Literal["FULL", "NORMAL"]
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our files from other people's
 _RETRY_S = 0.02
 _BUGS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError, sqlite3.DataError)
@@ -79,7 +79,7 @@ def prepare_schema(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
     if version and _pragma(conn, "application_id") != APPLICATION_ID:
         raise InvalidConfig("ledger", "the file is another program's database")
     if version < SCHEMA_VERSION:
-        _create(conn)  # so far a newer schema only has more tables
+        _create(conn)
     _stamp(conn, embedder)
 
 
@@ -92,6 +92,8 @@ def _create(conn: sqlite3.Connection) -> None:
     foreign = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if foreign and _pragma(conn, "application_id") != APPLICATION_ID:
         raise InvalidConfig("ledger", "the file is another program's database")
+    if foreign:
+        _add_columns(conn)
     schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
     stamps = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
     try:
@@ -100,6 +102,18 @@ def _create(conn: sqlite3.Connection) -> None:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
         raise
+
+
+def _add_columns(conn: sqlite3.Connection) -> None:
+    """What tables of an older schema lack; the script that follows adds the tables and indexes."""
+    conn.execute("BEGIN IMMEDIATE")  # another process may be doing the same
+    try:
+        if "reason" not in {name for _, name, *_ in conn.execute("PRAGMA table_info(outbox)")}:
+            conn.execute("ALTER TABLE outbox ADD COLUMN reason TEXT")
+        conn.execute("COMMIT")
+    finally:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
 
 
 def _stamp(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
@@ -112,6 +126,8 @@ def _stamp(conn: sqlite3.Connection, embedder: EmbedderInfo) -> None:
             ("pings", 0),
             ("scrub_due", 0),
             ("packs", 0),
+            ("hosts", 0),
+            ("hosts_revision", 0),
             ("embedder", embedder.name),
             ("dimension", embedder.dimension),
         ]
