@@ -232,15 +232,14 @@ def _active(state: UserState, query: Query, policy: Policy, nominated: Nominated
 
 
 def _archive(state: UserState, nominated: Nominated | None) -> Shelf | None:
-    """What rests, with all its vectors, or with those of what was nominated and rests still; None: with none."""
+    """What rests, with all its vectors, or with those of what was nominated; None: with none."""
     if state.archive_vectors:
         return state.archive
     if nominated is None:
         return None
     table = VectorTable(state.archive.vectors.dimension)
     for memory_id, vector in nominated.vectors.items():
-        if state.elsewhere(memory_id):
-            table.put(memory_id, vector)
+        table.put(memory_id, vector)
     return replace(state.archive, vectors=table)
 
 

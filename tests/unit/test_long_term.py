@@ -30,11 +30,12 @@ from hermes_memory.app.state import UserState, own_words
 from hermes_memory.core.asking import Asked, Period
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.model import LIVE, Category, Granularity, Memory, Polarity, Status
+from hermes_memory.core.nominations import narrowed
 from hermes_memory.ports.embedder import Vector
-from hermes_memory.ports.index import Document, VectorIndex
+from hermes_memory.ports.index import Document, Hit, VectorIndex
 from hermes_memory.runtime.long_term import LongTerm, SearchRules
 from hermes_memory.testing.builders import EMBEDDER, KEY
-from tests.small_world import NOW, policy, rules, say, vector, words
+from tests.small_world import HOUR, NOW, policy, rules, say, vector, words
 from tests.tiny_ledger import Person
 
 DRINKS = ("红茶", "绿茶", "咖啡", "豆浆", "果汁", "奶昔", "可乐")
@@ -361,6 +362,97 @@ def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
     for ours, theirs in zip(*parts, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-3)
+
+
+class Half(ExactIndex):
+    """An index that answers some ways only."""
+
+    def __init__(self, person: Person, *ways: str) -> None:
+        super().__init__()
+        self.ways = ways
+        asyncio.run(self.put(KEY, list(documents(person))))
+
+    async def near(self, *args: Any, **more: Any) -> list[Hit]:
+        return await super().near(*args, **more) if "near" in self.ways else []
+
+    async def match(self, *args: Any, **more: Any) -> list[Hit]:
+        return await super().match(*args, **more) if "match" in self.ways else []
+
+
+@pytest.mark.parametrize(
+    ("ways", "asked", "found"),
+    [
+        (("near",), None, True),
+        (("match",), None, True),
+        ((), None, False),
+        ((), Asked(entities=("红茶",)), True),
+        ((), Asked(entities=("绿豆",)), False),
+        ((), Asked(periods=(Period(NOW, NOW + timedelta(seconds=30)),), about_past=True), True),
+        ((), Asked(periods=(Period(NOW, NOW + timedelta(seconds=30)),)), False),
+        ((), Asked(periods=(Period(NOW + HOUR, NOW + 2 * HOUR),), about_past=True), False),
+    ],
+)
+def test_spec_7_1_meaning_words_a_name_or_the_time_asked_for_nominate(
+    ways: tuple[str, ...], asked: Asked | None, found: bool
+) -> None:
+    person, evicted = with_an_archive()
+    index = cast("VectorIndex", Half(person, *ways))
+    recalled = searched(person, asking("我爱喝红茶", asked=asked), index)
+    assert recalled.returned == ((evicted.id,) if found else ())
+
+
+def test_a_query_without_words_is_asked_by_meaning_only() -> None:
+    person, evicted = with_an_archive()
+    wanted = replace(asking("我爱喝红茶"), words=())
+    assert searched(person, wanted).returned == (evicted.id,)
+    assert searched(person, wanted, cast("VectorIndex", Half(person, "match"))).returned == ()
+
+
+def test_no_more_are_nominated_than_the_rules_say() -> None:
+    person = Person(HIDDEN, archive_vectors=False)
+    told(person, "drink", DRINKS)
+    for most, by_name in ((1, False), (2, True)):
+        asked = Asked(entities=("爱",)) if by_name else None  # all hold it
+        found = find(person.state, asking("我爱喝红茶", asked=asked), person.policy, person.now)
+        with_rules = replace(ENOUGH, nominations=most)
+        index = cast("VectorIndex", Half(person) if by_name else Half(person, "near"))
+        nominated = nominate(person, found, index, with_rules, Around(person))
+        assert len(nominated.vectors) == most
+    assert list(nominated.vectors) == [named(person, "果汁").id, named(person, "豆浆").id]  # the last said
+
+
+# what is looked at beside the nominations (core.nominations)
+
+
+def narrow(person: Person, text: str, *nominated: str) -> set[str]:
+    """The objects that are ranked when these are nominated."""
+    query = find(person.state, asking(text), person.policy, person.now).query
+    ids = [named(person, one).id for one in nominated]
+    shelf = narrowed(person.state.shelf, query, ids, person.policy.rules.fusion)
+    return {person.memory(memory_id).object for memory_id in shelf.vectors.ids}
+
+
+def test_a_slot_that_is_called_for_is_ranked_whatever_was_nominated() -> None:
+    person = Person()
+    told(person, "pet", PETS[:2], "我养")
+    person.tell(say("我住在苏州", object="苏州", at=person.now))
+    assert narrow(person, "天气", "猫") == {"猫"}
+    assert narrow(person, "你知道我住哪吗", "猫") == {"猫", "苏州"}
+
+
+def test_what_was_said_beside_a_nominated_episode_is_ranked_with_its_neighbours() -> None:
+    person = Person()
+    episode: dict[str, Any] = {"dimension": SAID, "category": Category.EVENT, "layer": None}
+    for name in (*"abcdefgh", "x"):
+        session = "s2" if name == "x" else "s1"
+        said = say(
+            f"我说过{name}", object=name, session=session, message=f"e-{name}", at=person.now, **episode
+        )
+        person.tell(said)
+        person.pass_time(minutes=1)
+    assert narrow(person, "天气", "d") == set("abcdefgh")
+    assert narrow(person, "天气", "a") == set("abcde")  # two turns on, and two more that lend them their odds
+    assert narrow(person, "天气", "x") == {"x"}
 
 
 # both live the same life
