@@ -21,6 +21,7 @@ from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
+from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.second_look import SecondLook
 from hermes_memory.runtime.zones import Zones
@@ -61,6 +62,7 @@ class UserHost:
         name: Unique among the living; a new host of the same name takes over from the old one.
         owns: Which users this host finds again after a crash; others still come by being asked for.
         second_look: The reranker of recalls, if there is one; it ends with the host.
+        long_term: The index that recalls ask for what is archived; without one it is kept in memory.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class UserHost:
         metrics: Metrics,
         owns: Callable[[UserKey], bool] = lambda _: True,
         second_look: SecondLook | None = None,
+        long_term: LongTerm | None = None,
     ) -> None:
-        self._second_look = second_look
+        self._second_look, self._long_term = second_look, long_term
         self.name, self._ledger, self._distiller, self._embedder = name, ledger, distiller, embedder
         self._policy, self._rules, self._clock, self._metrics, self._owns = (
             policy,
@@ -217,6 +220,7 @@ class UserHost:
             epoch=self._epoch,
             max_waiting=self._rules.max_waiting,
             second_look=self._second_look,
+            long_term=self._long_term,
         )
 
     async def _drop(self, awake: _Awake) -> None:
