@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import shutil
 import subprocess
 import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -246,6 +249,44 @@ def test_weaviate_is_built_once_and_leaves_no_sources(
     assert any("go1.99" in line and "6 minutes" in line for line in said)
     put("go", "exit 1")
     assert get_weaviate(small, quiet).origin == "in the cache"
+
+
+@pytest.mark.slow
+@pytest.mark.allow_skip
+@pytest.mark.timeout(240)
+def test_a_real_go_builds_a_published_module_into_the_cache(
+    cache: Path, settings: ServiceSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not (shutil.which("go") or shutil.which("go", path=building.USUAL_GO)):
+        pytest.skip("no Go here, and a cluster can be had without it")
+    for name, value in publish(tmp_path / "proxy").items():
+        monkeypatch.setenv(name, value)
+    for name in ("GOMODCACHE", "GOCACHE", "GOPATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # as of somebody who has never used Go
+    small = replace(
+        settings.weaviate, module="example.com/weaviate-server", version="1.2.3", build_disk_bytes=1
+    )
+    built = building.weaviate_from_source(small, quiet)
+    assert built == cache / "bin" / "weaviate-server"
+    assert subprocess.run([built], capture_output=True, text=True, check=True).stderr == "built\n"
+    assert not (cache / "go").exists()
+    assert not (tmp_path / "go" / "pkg" / "mod").exists()
+
+
+def publish(proxy: Path) -> dict[str, str]:
+    """A module proxy in a folder, with one program of one line; the environment that makes Go ask it."""
+    name, version = "example.com/weaviate-server", "v1.2.3"
+    folder = proxy / name / "@v"
+    folder.mkdir(parents=True)
+    module = f"module {name}\n\ngo 1.20\n"
+    (folder / "list").write_text(f"{version}\n")
+    (folder / f"{version}.info").write_text(json.dumps({"Version": version}))
+    (folder / f"{version}.mod").write_text(module)
+    with zipfile.ZipFile(folder / f"{version}.zip", "w") as archive:
+        archive.writestr(f"{name}@{version}/go.mod", module)
+        archive.writestr(f"{name}@{version}/main.go", 'package main\n\nfunc main() { println("built") }\n')
+    return {"GOPROXY": proxy.as_uri(), "GOSUMDB": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
 
 
 def test_a_build_that_fails_says_why_and_the_download_is_next(
