@@ -116,12 +116,11 @@ class Services:
     def _spawn(self, kind: Kind, program: Program, ports: Ports) -> Entry:
         self._tell(f"{kind.name}: starting {program.path} ({program.origin})")
 
-        def record(mark: Mark) -> Entry:
+        def record(mark: Mark) -> None:
             entry = Entry(
                 pid=mark.pid, birth=mark.birth, ports=ports, program=str(program.path), origin=program.origin
             )
             state.store(self._folder, {**state.load(self._folder), kind.name: entry})
-            return entry
 
         launch = kind.launch(program.path, self._folder / kind.name, ports)
         _STARTED.append(processes.start(launch, record))
