@@ -13,19 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ray
-from ray.actor import ActorHandle
-
 from actors.distiller import ServeDistiller
-from actors.placement import Seat, build_seating, owns
+from actors.placement import Seat, build_seating, carried
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
+from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_host, embedder_info
-
-NAMESPACE = "hermes"
-MAX_CONCURRENCY = 4096
 
 
 class UserActorHost:
@@ -33,7 +28,7 @@ class UserActorHost:
 
     def __init__(self, seat: Seat, document: dict[str, Any], data: str) -> None:
         settings = settings_of(document)
-        seating = build_seating(settings.actors.placement, settings.actors.hosts)
+        self._seat, self._seating = seat, build_seating(settings.actors.placement, HostPool())
         self._metrics = PrometheusMetrics()
         self._host = build_host(
             seat.name,
@@ -42,7 +37,7 @@ class UserActorHost:
             ServeDistiller(settings.actors.deadline_s),
             embedder_info(settings),
             metrics=self._metrics,
-            owns=partial(owns, seating, seat.name),
+            share=partial(carried, self._seating, seat.name),
         )
         self._starting: asyncio.Task[None] | None = None
 
@@ -72,6 +67,10 @@ class UserActorHost:
         await self.start()
         await self._host.wake(key)
 
+    async def ping(self) -> int:
+        """The process id, from a loop that turns; the ledger may be away."""
+        return os.getpid()
+
     async def stats(self) -> dict[str, Any]:
         """Counts for operators, with the process id."""
         await self.start()
@@ -81,22 +80,20 @@ class UserActorHost:
         """What this host has counted, in Prometheus' text format."""
         return self._metrics.render()
 
+    async def reseat(self) -> HostPool:
+        """Look at the size of the pool, and let go of whom another host carries now."""
+        await self.start()
+        return await self._host.reseat()
+
+    async def retire(self) -> bool:
+        """Stop, if the pool has no place for this host any more; whether it has none."""
+        pool = await self.reseat()
+        if self._seat in self._seating.at(pool).standing():
+            return False
+        await self.stop()
+        return True
+
     async def stop(self) -> None:
-        """Put everyone to sleep before the actor ends."""
+        """Put everyone to sleep before the actor ends; another call starts it again."""
         await self._host.stop()
-
-
-def start_host(seat: Seat, document: dict[str, Any], data: str) -> ActorHandle[Any]:
-    """The named, detached actor, made if it is not there; Ray restarts it for ever and never repeats a call."""
-    remote: Any = ray.remote(UserActorHost)
-    actor: ActorHandle[Any] = remote.options(
-        name=seat.name,
-        namespace=NAMESPACE,
-        lifetime="detached",
-        get_if_exists=True,
-        num_cpus=0,
-        max_restarts=-1,
-        max_task_retries=0,
-        max_concurrency=MAX_CONCURRENCY,
-    ).remote(seat, document, data)
-    return actor
+        self._starting = None

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from bench import (
+    cluster_adapters,
     conflict_suite,
     extraction_quality,
     extraction_zh,
@@ -22,6 +23,7 @@ from bench import (
     recall_load,
     recall_quality,
     relatedness,
+    scale_out,
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
@@ -61,6 +63,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
     "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
+    "cluster-adapters": Benchmark(cluster_adapters.run, cluster_adapters.LIMITS),
+    "scale-out": Benchmark(scale_out.run, scale_out.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),

@@ -88,14 +88,20 @@ class ActorSettings:
     """How user actors live (ARCHITECTURE §2)."""
 
     placement: Placement
-    hosts: int
+    hosts: Annotated[int, Field(ge=1)]
     idle_s: float
     memory_budget_mb: int
     lease_s: float
     housekeeping_s: float
     max_waiting: int
+    max_in_flight: Annotated[int, Field(ge=1)]
     call_timeout_s: float
     deadline_s: float
+    max_hosts: Annotated[int, Field(ge=1)]
+    ping_s: Annotated[float, Field(gt=0)]
+    stuck_s: Annotated[float, Field(gt=0)]
+    start_s: Annotated[float, Field(gt=0)]
+    node_resource: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +137,10 @@ class ServeSettings:
     host: str
     port: int
     max_ongoing_requests: int
+    max_in_flight: Annotated[int, Field(ge=1)]
+    ingress_replicas: Annotated[int, Field(ge=1)]
     distiller_replicas: int
+    drain_s: Annotated[float, Field(ge=0)]
 
 
 @with_config(ConfigDict(extra="forbid"))

@@ -31,7 +31,6 @@ from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
 from hermes_memory.core.fitting import FitRules
-from hermes_memory.core.ids import UserKey
 from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
@@ -42,6 +41,7 @@ from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.host import HostRules, UserHost
+from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
@@ -273,6 +273,7 @@ def host_rules(settings: Settings) -> HostRules:
         lease_s=actors.lease_s,
         housekeeping_s=actors.housekeeping_s,
         max_waiting=actors.max_waiting,
+        max_in_flight=actors.max_in_flight,
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
@@ -293,7 +294,7 @@ def build_host(
     embedder: EmbedderInfo,
     *,
     metrics: Metrics | None = None,
-    owns: Callable[[UserKey], bool] = lambda _: True,
+    share: Share | None = None,
 ) -> UserHost:
     """A host over the configured ledger, not yet started.
 
@@ -310,7 +311,7 @@ def build_host(
         host_rules(settings),
         SystemClock(),
         metrics or PrometheusMetrics(),
-        owns,
+        share,
         build_second_look(settings),
     )
 

@@ -13,19 +13,23 @@ from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
 
+from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
-from actors.users import RayUsers
+from actors.supervisor import Supervisor, WatchRules
+from actors.users import CallRules, SeatedUsers
 from hermes_memory.adapters.metrics import PrometheusMetrics
-from hermes_memory.config import Settings, document_of, load_settings, settings_of
+from hermes_memory.config import Placement, Settings, document_of, load_settings, settings_of
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
+from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
 from serve_app.services import Services
 
 WAKE_PAGE = 500
+DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 
 
 class Distiller:
@@ -74,8 +78,16 @@ class Ingress:
         ledger = build_ledger(settings, Path(self._data))
         await ledger.open(embedder.info)
         await embedder.queries(["ready"])
-        users = _users(settings, self._document, self._data)
-        waking = asyncio.create_task(_wake_pending(ledger, users))
+        crew = RayCrew(
+            self._document, self._data, settings.actors.node_resource, settings.actors.call_timeout_s
+        )
+        users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
+        supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
+        if pooled:
+            await supervisor.settle(settings.actors.hosts)
+        beside = [asyncio.create_task(supervisor.run())]
+        if not pooled:
+            beside.append(asyncio.create_task(_wake_pending(ledger, users)))
         services = Services(
             users=users,
             ledger=ledger,
@@ -89,11 +101,14 @@ class Ingress:
                 "distiller": self._distiller_probe,
             },
             scrape=users.metrics,
+            hosts=supervisor if pooled else None,
         )
         try:
             yield services
         finally:
-            waking.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await ledger.close()
             await let_go(embedder)
 
@@ -101,19 +116,25 @@ class Ingress:
         return dict(await self._distiller.ready.remote())
 
 
-def _users(settings: Settings, document: dict[str, Any], data: str) -> RayUsers:
+def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
     actors = settings.actors
-    return RayUsers(
-        build_seating(actors.placement, actors.hosts),
-        document,
-        data,
-        actors.call_timeout_s,
-        actors.deadline_s,
-    )
+    rules = CallRules(
+        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=actors.ping_s,
+        max_in_flight=settings.serve.max_in_flight,
+    )  # fmt: skip
+    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
 
 
-async def _wake_pending(ledger: Any, users: RayUsers) -> None:
-    """Find unread turns of users whose actor does not stand by itself."""
+def _watch_rules(settings: Settings) -> WatchRules:
+    actors = settings.actors
+    return WatchRules(
+        ping_s=actors.ping_s, stuck_s=actors.stuck_s, start_s=actors.start_s,
+        retire_s=actors.call_timeout_s, max_hosts=actors.max_hosts,
+    )  # fmt: skip
+
+
+async def _wake_pending(ledger: Ledger, users: SeatedUsers) -> None:
+    """Find unread turns of users who have an actor of their own, which does not stand by itself."""
     after = ""
     while page := await ledger.pending_users(after, WAKE_PAGE):
         for key in page:
@@ -121,7 +142,7 @@ async def _wake_pending(ledger: Any, users: RayUsers) -> None:
         after = str(page[-1])
 
 
-def _ledger_probe(ledger: Any) -> Any:
+def _ledger_probe(ledger: Ledger) -> Any:
     async def probe() -> dict[str, Any]:
         await ledger.ping()
         return {}
@@ -129,7 +150,7 @@ def _ledger_probe(ledger: Any) -> Any:
     return probe
 
 
-def _hosts_probe(users: RayUsers) -> Any:
+def _hosts_probe(users: SeatedUsers) -> Any:
     async def probe() -> dict[str, Any]:
         return {"hosts": await users.stats()}
 
@@ -150,10 +171,15 @@ def bind(settings: Settings, data: str) -> Application:
         name=DEPLOYMENT,
         num_replicas=settings.serve.distiller_replicas,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
+        graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
+        graceful_shutdown_timeout_s=settings.serve.drain_s,
         ray_actor_options={"num_cpus": 0},
     )(Distiller).bind(document)
     ingress = serve.deployment(
         name="Ingress",
+        num_replicas=settings.serve.ingress_replicas,
+        graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
+        graceful_shutdown_timeout_s=settings.serve.drain_s,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))

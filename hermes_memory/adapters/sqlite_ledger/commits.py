@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.scrub import mark_due
 from hermes_memory.adapters.sqlite_ledger.users import known_operation, standing
 from hermes_memory.core.ids import UserKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.scrub import mark_due
 from hermes_memory.adapters.sqlite_ledger.users import (
     Standing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from hermes_memory.adapters.sqlite_ledger.codec import micros
+from hermes_memory.adapters.ledger_codec import micros
 from hermes_memory.adapters.sqlite_ledger.reading import session_owner
 from hermes_memory.adapters.sqlite_ledger.store import fact
 from hermes_memory.core.ids import UserKey

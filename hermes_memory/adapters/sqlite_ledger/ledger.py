@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger import (
-    codec,
     commits,
     erasure,
     feeding,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.store import check_embedder, fact
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import StoredPack

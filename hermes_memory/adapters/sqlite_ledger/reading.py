@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.users import Standing, known_operation, take_over, uid_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Turn

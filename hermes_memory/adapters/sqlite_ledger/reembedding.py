@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.packs import count_change, revision
 from hermes_memory.adapters.sqlite_ledger.store import check_embedder, embedder_of
 from hermes_memory.adapters.sqlite_ledger.users import uid_of

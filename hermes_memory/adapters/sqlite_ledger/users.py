@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from hermes_memory.adapters.sqlite_ledger.codec import load_result
+from hermes_memory.adapters.ledger_codec import load_result
 from hermes_memory.adapters.sqlite_ledger.store import fact
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.errors import Fenced, VersionConflict

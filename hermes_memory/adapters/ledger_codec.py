@@ -1,4 +1,4 @@
-"""Between the domain's values and what a row holds."""
+"""Between the domain's values and what the ledgers keep of them: JSON bodies and half-precision vectors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from hermes_memory.core.knowledge import Pack
 from hermes_memory.core.model import Memory, Turn
+from hermes_memory.core.window import EMPTY, Summary
 from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Vector, Vectors
 from hermes_memory.ports.ledger import Alert, AuditEntry, ErasureReceipt, Job, Session, Settings
@@ -25,6 +26,7 @@ _KEPT_BESIDE = {"access_count", "last_access_at"}
 _MEMORY: TypeAdapter[Memory] = TypeAdapter(Memory)
 TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
+_SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
 AUDIT: TypeAdapter[AuditEntry] = TypeAdapter(AuditEntry)
 ALERT: TypeAdapter[Alert] = TypeAdapter(Alert)
@@ -60,6 +62,27 @@ def load_memory(body: str, accesses: int, accessed_us: int) -> Memory:
     if accessed_us:
         last = f'"{moment(accessed_us).isoformat()}"'
     return _MEMORY.validate_json(f'{body[:-1]},"access_count":{accesses},"last_access_at":{last}}}')
+
+
+def dump_turn(turn: Turn) -> str:
+    """The body without ``pending``, for a store that keeps beside it which turns wait."""
+    return TURN.dump_json(turn, exclude={"pending"}).decode("utf-8")
+
+
+def load_turn(body: str, pending: bool) -> Turn:
+    """The inverse of ``dump_turn``."""
+    return TURN.validate_json(f'{body[:-1]},"pending":{"true" if pending else "false"}}}')
+
+
+def dump_session(session: Session) -> tuple[str, str]:
+    """The body without its summary, and the summary, empty where there is none."""
+    body = SESSION.dump_json(session, exclude={"summary"}).decode("utf-8")
+    return body, dump(_SUMMARY, session.summary) if session.summary != EMPTY else ""
+
+
+def load_session(body: str, summary: str) -> Session:
+    """The inverse of ``dump_session``."""
+    return SESSION.validate_json(f'{body[:-1]},"summary":{summary}}}' if summary else body)
 
 
 def dump_result(result: Any) -> str:

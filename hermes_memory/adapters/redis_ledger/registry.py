@@ -1,0 +1,102 @@
+"""The lists of users: who there is, whose turns wait, whose entries the index has not seen.
+
+They are in other slots than the users, so that they are written before a user's commit and may name too many users,
+never too few (ARCHITECTURE §5). What a list says is checked against the user's own keys, and a stale name leaves it
+only if nobody announced since: each announcement leaves another mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from hermes_memory.adapters.redis_ledger.layout import KINDS, SHARDS
+from hermes_memory.adapters.redis_ledger.store import Store
+from hermes_memory.core.ids import UserKey
+
+_LEAST_PAGE = 16  # names asked of a shard at a time
+# How a user's own keys tell whether a list is right: a command and what it is asked of.
+_PROOF = {
+    "users": ("HEXISTS", "head", "live"),
+    "pending": ("ZCARD", "pending"),
+    "outbox": ("ZCARD", "outbox"),
+    "buried": ("ZCARD", "buried"),
+    "alerts": ("HLEN", "alerts"),
+}
+_POSITION = {kind: number for number, kind in enumerate(KINDS)}
+
+
+async def listed(store: Store, kind: str, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+    """Users that a list names rightly, of a namespace or of all, in the order of ``str(key)`` after that text."""
+    first, end = _bounds(namespace)
+    found: list[UserKey] = []
+    place: str | None = max(after, first)
+    while place is not None and len(found) < limit:
+        names, place = await _page(store, kind, place, end, limit)
+        found += await _right(store, kind, [UserKey.parse(name) for name in names])
+    return found[:limit]
+
+
+def _bounds(namespace: str | None) -> tuple[str, str]:
+    if namespace is None:
+        return "", "\x7f"  # names are ASCII
+    start = quote(namespace, safe="")
+    return f"{start}/", f"{start}0"  # "0" is the character after "/"
+
+
+async def _page(store: Store, kind: str, after: str, end: str, limit: int) -> tuple[list[str], str | None]:
+    """The next names of all shards, in order, and where to go on; None at the end."""
+    size = max(_LEAST_PAGE, limit * 2 // SHARDS)  # twice its share: most pages need one round
+    low, high = f"({after}" if after else "-", f"({end}"
+    replies = await store.link.commands(
+        [
+            ("ZRANGEBYLEX", store.layout.of_shard(number, kind), low, high, "LIMIT", 0, size)
+            for number in range(SHARDS)
+        ]
+    )
+    pages = [[name.decode("ascii") for name in reply] for reply in replies]
+    cut = [page[-1] for page in pages if len(page) == size]
+    # Beyond the least last name of a cut page, names of that shard may be missing.
+    horizon = min(cut, default=None)
+    names = sorted(name for page in pages for name in page if horizon is None or name <= horizon)
+    return names, horizon
+
+
+async def _right(store: Store, kind: str, keys: Sequence[UserKey]) -> list[UserKey]:
+    """Those of the users that belong in the list; the others are taken out of it."""
+    if not keys:
+        return []
+    tags = [store.layout.tag(key) for key in keys]
+    marks = await store.link.commands([_mark(store, tag) for tag in tags])  # before the proof
+    proofs = await store.link.commands([_proof(store, kind, tag) for tag in tags])
+    stale = [
+        ([*store.layout.shard(store.layout.shard_of(tag))], (tag, mark, str(key), _POSITION[kind]))
+        for key, tag, mark, proof in zip(keys, tags, marks, proofs, strict=True)
+        if not proof and mark is not None
+    ]
+    await store.link.scripts("unlist", stale)
+    return [key for key, proof in zip(keys, proofs, strict=True) if proof]
+
+
+def _mark(store: Store, tag: str) -> tuple[str, ...]:
+    return "HGET", store.layout.of_shard(store.layout.shard_of(tag), "marks"), tag
+
+
+def _proof(store: Store, kind: str, tag: str) -> tuple[str, ...]:
+    command, part, *more = _PROOF[kind]
+    return command, store.layout.of_user(tag, part), *more
+
+
+async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)) -> None:
+    """Take a user out of the lists that name it wrongly by now."""
+    for kind in kinds:
+        await _right(store, kind, [key])
+
+
+async def names_left(store: Store, key: UserKey) -> int:
+    """How many lists still name the user."""
+    number = store.layout.shard_of(store.layout.tag(key))
+    scores = await store.link.commands(
+        [("ZSCORE", store.layout.of_shard(number, kind), str(key)) for kind in KINDS]
+    )
+    return sum(score is not None for score in scores)

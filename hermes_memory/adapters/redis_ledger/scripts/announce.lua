@@ -1,0 +1,2 @@
+announce(KEYS, take(), take(), take(), take(), take())
+return {'ok'}

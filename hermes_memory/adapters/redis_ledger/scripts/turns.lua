@@ -1,0 +1,1 @@
+return {redis.call('HGETALL', turns), redis.call('ZRANGE', pending, 0, -1)}
