@@ -48,6 +48,31 @@ class LedgerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSettings:
+    """Which long-term index, how recall asks it, and how it is fed."""
+
+    kind: str
+    always: bool
+    url: str
+    grpc_port: Annotated[int, Field(ge=1, le=65_535)]
+    key_env: str
+    collection: str
+    read_timeout_s: Annotated[float, Field(gt=0)]
+    write_timeout_s: Annotated[float, Field(gt=0)]
+    nominations: Annotated[int, Field(ge=1, le=1_000)]
+    recall_timeout_s: Annotated[float, Field(gt=0)]
+    failures: Annotated[int, Field(ge=1)]
+    avoid_s: Annotated[float, Field(gt=0)]
+    batch: Annotated[int, Field(ge=1, le=1_000)]
+    users_at_once: Annotated[int, Field(ge=1, le=64)]
+    linger_s: Annotated[float, Field(ge=0)]
+    pause_s: Annotated[float, Field(gt=0)]
+    attempts: Annotated[int, Field(ge=1)]
+    backoff_s: Annotated[float, Field(gt=0)]
+    backoff_max_s: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
     """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
 
@@ -159,6 +184,7 @@ class Settings:
     window: WindowRules
     knowledge: KnowledgeRules
     ledger: LedgerSettings
+    index: IndexSettings
     embedder: EmbedderSettings
     reranker: RerankerSettings
     actors: ActorSettings

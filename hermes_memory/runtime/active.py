@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
@@ -87,6 +87,7 @@ class Surroundings:
     max_waiting: int
     second_look: SecondLook | None = None
     long_term: LongTerm | None = None  # None: users hold the vectors of their archive themselves
+    nudge: Callable[[UserKey], None] = lambda _: None  # a commit of the user has something for the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,8 @@ class ActiveUser:
     async def _commit(self, commit: Commit, fetched: Mapping[str, Vector | None]) -> Any:
         self._stale = True  # until we know: a cancelled or failed call may have been applied
         receipt = await self.around.ledger.commit(commit)
+        if commit.outbox:
+            self.around.nudge(self.key)
         if receipt.replayed:
             return receipt.result
         self.state.apply(commit, fetched)
@@ -256,6 +259,7 @@ class ActiveUser:
         receipt = await self.around.ledger.erase(
             self.key, version, self.around.epoch, operation_id, self.around.clock.now()
         )
+        self.around.nudge(self.key)
         await self._refresh()
         return _erasure(receipt)
 

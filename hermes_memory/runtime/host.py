@@ -21,6 +21,7 @@ from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
 from hermes_memory.runtime.extraction import BatchRules, Extraction
+from hermes_memory.runtime.feeding import Feeder, FeedRules
 from hermes_memory.runtime.in_flight import InFlight
 from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.packs import Packs
@@ -68,6 +69,7 @@ class UserHost:
             Moved. None: all, and no pool is looked at.
         second_look: The reranker of recalls, if there is one; it ends with the host.
         long_term: The index that recalls ask for what is archived; without one it is kept in memory.
+        feed: How that index is fed from the outbox; None: another process does it.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class UserHost:
         share: Share | None = None,
         second_look: SecondLook | None = None,
         long_term: LongTerm | None = None,
+        feed: FeedRules | None = None,
     ) -> None:
         self._second_look, self._long_term = second_look, long_term
         self.name, self._ledger, self._distiller, self._embedder = name, ledger, distiller, embedder
@@ -100,6 +103,12 @@ class UserHost:
         self._search_until: datetime | None = None
         self._epoch = 0
         self._lease_until: datetime | None = None
+        self._feeder: Feeder | None = None
+        if long_term is not None and feed is not None:
+            self._feeder = Feeder(
+                ledger, long_term.index, policy.words, feed, clock, metrics,
+                owns=self._is_owned, awake=self._awake.__contains__,
+            )  # fmt: skip
 
     async def start(self) -> None:
         """Open the ledger, take an epoch, find the turns that a crash left unread. May be tried again."""
@@ -111,6 +120,8 @@ class UserHost:
                 asyncio.create_task(self._every(self._rules.lease_s / RENEWALS, self.renew)),
                 asyncio.create_task(self._every(self._rules.housekeeping_s, self._keep_house)),
             ]
+            if self._feeder is not None:
+                self._loops.append(asyncio.create_task(self._feeder.run()))
             await self._recover()
         except BaseException:
             await self.stop()
@@ -129,6 +140,8 @@ class UserHost:
                 await self._undisturbed(self._ledger.renew_lease(self._epoch, 0.0, self._clock.now()))
         finally:
             await self._ledger.close()
+            if self._long_term is not None:
+                await self._long_term.index.close()
             if self._second_look is not None:
                 await self._second_look.reranker.aclose()
 
@@ -229,6 +242,9 @@ class UserHost:
             if not self._owns(key):
                 raise Moved(self.pool.hosts, self.pool.revision)
 
+    def _is_owned(self, key: UserKey) -> bool:
+        return self._owns(key)  # which is another one after the pool was resized
+
     # waking and sleeping
 
     @asynccontextmanager
@@ -282,6 +298,7 @@ class UserHost:
             max_waiting=self._rules.max_waiting,
             second_look=self._second_look,
             long_term=self._long_term,
+            nudge=_nothing if self._feeder is None else self._feeder.nudge,
         )
 
     async def _drop(self, awake: _Awake) -> None:
@@ -353,6 +370,8 @@ class UserHost:
                 cost -= awake.user.state.cost_bytes()
                 await self._drop(awake)
                 self._metrics.count("hermes_passivations_total")
+                if self._feeder is not None:
+                    self._feeder.rest(awake.user.key)
 
     def _cost_bytes(self) -> int:
         return sum(awake.user.state.cost_bytes() for awake in self._awake.values())
@@ -381,3 +400,7 @@ class UserHost:
 
 def _everybody(_: UserKey) -> bool:
     return True
+
+
+def _nothing(_: UserKey) -> None:
+    """Nobody feeds an index."""
