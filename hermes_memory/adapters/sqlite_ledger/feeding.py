@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from hermes_memory.adapters.sqlite_ledger import codec
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger.scrub import mark_due
 from hermes_memory.adapters.sqlite_ledger.store import check_embedder
 from hermes_memory.adapters.sqlite_ledger.users import standing, uid_of
