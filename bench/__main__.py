@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from bench import (
+    archive_search,
     conflict_suite,
     extraction_quality,
     extraction_zh,
@@ -61,6 +62,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
     "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
+    "archive-search": Benchmark(archive_search.run, archive_search.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
