@@ -148,7 +148,7 @@ async def _one(
             )
         )  # fmt: skip
         await _ask(
-            seen, whole, bare, policy, LongTerm(cast(VectorIndex, index), SEARCH), _Around(ledger), asked
+            seen, whole, bare, policy, LongTerm(cast("VectorIndex", index), SEARCH), _Around(ledger), asked
         )
     finally:
         await ledger.close()
@@ -187,7 +187,7 @@ async def _ask(
         started = time.perf_counter()
         first = find(bare, wanted, policy, now)
         nominated = await long_term.nominate(
-            KEY, probe(bare, first.query, policy), bare.elsewhere, cast(Any, around)
+            KEY, probe(bare, first.query, policy), bare.elsewhere, cast("Any", around)
         )
         nominating = (time.perf_counter() - started) * 1000
         outside = _ids(find(bare, wanted, policy, now, nominated=nominated))
