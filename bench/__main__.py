@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from bench import (
+    archive_search,
     cluster_adapters,
     conflict_suite,
     extraction_quality,
@@ -65,6 +66,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "cluster-adapters": Benchmark(cluster_adapters.run, cluster_adapters.LIMITS),
     "scale-out": Benchmark(scale_out.run, scale_out.LIMITS),
+    "archive-search": Benchmark(archive_search.run, archive_search.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
