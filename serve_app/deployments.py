@@ -22,6 +22,7 @@ from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
+from serve_app import options
 from serve_app.api import create_app
 from serve_app.services import Services
 
@@ -137,24 +138,29 @@ def _hosts_probe(users: RayUsers) -> Any:
 
 
 def build(args: dict[str, str] | None = None) -> Application:
-    """The application for ``serve run`` and for the launcher: ``{"config": path, "data": path}``, both optional."""
+    """The application for ``serve run``: ``{"config": path or shipped name, "data": path}``, both optional.
+
+    Without them the variables HERMES_CONFIG and HERMES_DATA_DIR name the two.
+    """
     given = args or {}
-    settings = load_settings(Path(given["config"]) if given.get("config") else None)
+    config = given.get("config") or os.environ.get("HERMES_CONFIG")
+    settings = load_settings(Path(config) if config else None)
     return bind(settings, given.get("data") or os.environ.get("HERMES_DATA_DIR", "./data"))
 
 
 def bind(settings: Settings, data: str) -> Application:
     """The application with its settings."""
-    document = document_of(settings)
+    document, serving = document_of(settings), settings.serve
     distiller = serve.deployment(
         name=DEPLOYMENT,
-        num_replicas=settings.serve.distiller_replicas,
-        max_ongoing_requests=settings.serve.max_ongoing_requests,
-        ray_actor_options={"num_cpus": 0},
+        max_ongoing_requests=serving.max_ongoing_requests,
+        ray_actor_options={"num_cpus": serving.replica_cpus},
+        **options.scale(serving, serving.distiller_replicas, serving.distiller_max_replicas),
     )(Distiller).bind(document)
     ingress = serve.deployment(
         name="Ingress",
-        max_ongoing_requests=settings.serve.max_ongoing_requests,
-        ray_actor_options={"num_cpus": 0},
+        max_ongoing_requests=serving.max_ongoing_requests,
+        ray_actor_options={"num_cpus": serving.replica_cpus},
+        **options.scale(serving, serving.ingress_replicas, serving.ingress_max_replicas),
     )(serve.ingress()(Ingress))
     return ingress.bind(document, str(Path(data).resolve()), distiller)
