@@ -181,8 +181,9 @@ class Settings:
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
 
-    ``path`` is a file or the bare name of a shipped one: ``cluster``. In its strings ``${NAME}`` and ``${NAME:-default}``
-    stand for an environment variable, ``$${`` for ``${``. A relative path in a file counts from the file's folder. A
+    ``path`` is a file or the bare name of a shipped one: ``cluster``. In its strings ``${NAME}`` stands for an environment
+    variable, ``${NAME:-text}`` for it or else the text, ``${NAME:+text}`` for the text if it is set, ``$${`` for
+    ``${``. A relative path in a file counts from the file's folder. A
     file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
 
     Raises:
@@ -246,7 +247,9 @@ def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 SHIPPED = ("cluster",)
-_VARIABLE = re.compile(r"\$(?P<plain>\$)?\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}", re.ASCII)
+_VARIABLE = re.compile(
+    r"\$(?P<plain>\$)?\{(?P<name>[A-Za-z_]\w*)(?::(?P<sign>[-+])(?P<text>[^}]*))?\}", re.ASCII
+)
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -268,7 +271,10 @@ def _with_variables(value: Any, key: str) -> Any:
 def _variable(found: re.Match[str], key: str) -> str:
     if found["plain"]:
         return found[0][1:]
-    given = os.environ.get(found["name"]) or found["default"]  # empty counts as unset, as in a shell
+    given = os.environ.get(found["name"])
+    if found["sign"] == "+":
+        return found["text"] if given else ""
+    given = given or found["text"]  # empty counts as unset, as in a shell
     if given is None:
         raise InvalidConfig(key, f"the environment variable {found['name']} is not set")
     return given

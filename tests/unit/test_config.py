@@ -310,6 +310,17 @@ def test_a_variable_that_is_not_set_is_told_with_its_key(
         load_settings(path)
 
 
+def test_the_name_of_a_secret_can_depend_on_its_being_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[embedder]\nkey_env = "${SOME_KEY:+SOME_KEY}"\n', encoding="utf-8")
+    monkeypatch.setenv("SOME_KEY", "hush")
+    assert load_settings(path).embedder.key_env == "SOME_KEY"
+    monkeypatch.delenv("SOME_KEY")
+    assert load_settings(path).embedder.key_env == ""
+
+
 def test_a_dollar_can_be_meant(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text('[entry]\nnegators = ["$${no}", "$5"]\n', encoding="utf-8")
