@@ -89,14 +89,12 @@ class UserActorHost:
 def start_host(seat: Seat, document: dict[str, Any], data: str) -> ActorHandle[Any]:
     """The named, detached actor, made if it is not there; Ray restarts it for ever and never repeats a call."""
     remote: Any = ray.remote(UserActorHost)
-    resource = document["actors"]["host_resource"]
     actor: ActorHandle[Any] = remote.options(
         name=seat.name,
         namespace=NAMESPACE,
         lifetime="detached",
         get_if_exists=True,
         num_cpus=0,
-        resources={resource: 1} if resource else None,
         max_restarts=-1,
         max_task_retries=0,
         max_concurrency=MAX_CONCURRENCY,

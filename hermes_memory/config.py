@@ -91,7 +91,6 @@ class ActorSettings:
 
     placement: Placement
     hosts: Annotated[int, Field(ge=1)]
-    host_resource: str  # a Ray resource of which each host takes one; empty: none
     idle_s: float
     memory_budget_mb: int
     lease_s: float
@@ -129,20 +128,22 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """How Ray Serve runs the app; a deployment scales itself where its ``max_replicas`` is above its ``replicas``."""
+    """How Ray Serve runs the app; a deployment scales itself where its most is above its least."""
 
     host: str
     port: int
     ingress: Literal["proxy", "haproxy"]
     expose: bool  # HAProxy opens ports on all interfaces: only where this says so
     access_log: bool
-    max_ongoing_requests: Annotated[int, Field(ge=1)]
+    max_ingress_replicas: Annotated[int, Field(ge=1)]
+    max_distiller_replicas: Annotated[int, Field(ge=1)]
     target_ongoing_requests: Annotated[int, Field(ge=1)]
-    ingress_replicas: Annotated[int, Field(ge=1)]
-    ingress_max_replicas: Annotated[int, Field(ge=1)]
-    distiller_replicas: Annotated[int, Field(ge=1)]
-    distiller_max_replicas: Annotated[int, Field(ge=1)]
     replica_cpus: Annotated[float, Field(ge=0)]
+    max_ongoing_requests: int
+    max_in_flight: Annotated[int, Field(ge=1)]
+    ingress_replicas: Annotated[int, Field(ge=1)]
+    distiller_replicas: int
+    drain_s: Annotated[float, Field(ge=0)]
 
 
 @with_config(ConfigDict(extra="forbid"))

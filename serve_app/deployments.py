@@ -22,8 +22,8 @@ from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
-from serve_app import options
 from serve_app.api import create_app
+from serve_app.options import of_distiller, of_ingress
 from serve_app.services import Services
 
 WAKE_PAGE = 500
@@ -150,17 +150,20 @@ def build(args: dict[str, str] | None = None) -> Application:
 
 def bind(settings: Settings, data: str) -> Application:
     """The application with its settings."""
-    document, serving = document_of(settings), settings.serve
-    distiller = serve.deployment(
-        name=DEPLOYMENT,
-        max_ongoing_requests=serving.max_ongoing_requests,
-        ray_actor_options={"num_cpus": serving.replica_cpus},
-        **options.scale(serving, serving.distiller_replicas, serving.distiller_max_replicas),
-    )(Distiller).bind(document)
+    document = document_of(settings)
+    distiller = (
+        serve.deployment(
+            name=DEPLOYMENT,
+            num_replicas=settings.serve.distiller_replicas,
+            max_ongoing_requests=settings.serve.max_ongoing_requests,
+            ray_actor_options={"num_cpus": 0},
+        )(Distiller)
+        .options(**of_distiller(settings.serve))
+        .bind(document)
+    )
     ingress = serve.deployment(
         name="Ingress",
-        max_ongoing_requests=serving.max_ongoing_requests,
-        ray_actor_options={"num_cpus": serving.replica_cpus},
-        **options.scale(serving, serving.ingress_replicas, serving.ingress_max_replicas),
+        max_ongoing_requests=settings.serve.max_ongoing_requests,
+        ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))
-    return ingress.bind(document, str(Path(data).resolve()), distiller)
+    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), distiller)

@@ -11,7 +11,7 @@ HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMI
 DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 
 
-def check(serve: ServeSettings) -> None:
+def check_exposure(serve: ServeSettings) -> None:
     """Refuse what opens more than the operator has said.
 
     Raises:
@@ -25,12 +25,12 @@ def check(serve: ServeSettings) -> None:
         )
 
 
-def forced(serve: ServeSettings) -> dict[str, str]:
+def forced_switches(serve: ServeSettings) -> dict[str, str]:
     """Environment variables that say what the configuration says, whatever the environment said before."""
     return {HA_PROXY: "1" if serve.ingress == "haproxy" else "0"}
 
 
-def defaults(serve: ServeSettings) -> dict[str, str]:
+def default_switches(serve: ServeSettings) -> dict[str, str]:
     """Environment variables for a server on one machine, unless the environment says otherwise.
 
     The draining period gives load balancers time to forget a replica: here there are none, and a stop would take
@@ -39,21 +39,31 @@ def defaults(serve: ServeSettings) -> dict[str, str]:
     return {THROUGHPUT: "1", DRAINING: "0"} if serve.ingress == "haproxy" else {}
 
 
-def ports(serve: ServeSettings) -> dict[str, Any]:
-    """Where Serve listens, for ``serve.start``."""
-    return {"http_options": {"host": serve.host, "port": serve.port}}
+def http_options(serve: ServeSettings) -> dict[str, Any]:
+    """Where Serve listens."""
+    return {"host": serve.host, "port": serve.port}
 
 
-def logged(serve: ServeSettings) -> dict[str, Any]:
-    """What Serve logs of each request, for proxies and replicas."""
+def logging_config(serve: ServeSettings) -> dict[str, Any]:
+    """What Serve logs; the proxies and the replicas must each be told."""
     return {"enable_access_log": serve.access_log}
 
 
-def scale(serve: ServeSettings, least: int, most: int) -> dict[str, Any]:
-    """How many replicas a deployment has: so many, or by load."""
+def of_ingress(serve: ServeSettings) -> dict[str, Any]:
+    """The options of the deployment that answers HTTP."""
+    return _replicas(serve, serve.ingress_replicas, serve.max_ingress_replicas)
+
+
+def of_distiller(serve: ServeSettings) -> dict[str, Any]:
+    """The options of the deployment that extracts and embeds."""
+    return _replicas(serve, serve.distiller_replicas, serve.max_distiller_replicas)
+
+
+def _replicas(serve: ServeSettings, least: int, most: int) -> dict[str, Any]:
+    """So many, or by load; and what each takes."""
+    taking = {"ray_actor_options": {"num_cpus": serve.replica_cpus}}
     if most <= least:
-        return {"num_replicas": least}
-    target = serve.target_ongoing_requests
-    return {
-        "autoscaling_config": {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": target}
-    }
+        return {"num_replicas": least, **taking}
+    bounds = {"min_replicas": least, "max_replicas": most}
+    target = {"target_ongoing_requests": serve.target_ongoing_requests}
+    return {"num_replicas": None, "autoscaling_config": bounds | target, **taking}

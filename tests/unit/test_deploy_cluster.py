@@ -47,8 +47,9 @@ def test_the_file_says_what_serve_build_would_write() -> None:
 
 def test_the_file_listens_and_logs_as_the_configuration_says() -> None:
     serve, file = cluster().serve, described()
-    assert {"http_options": file["http_options"]} == options.ports(serve)
-    assert file["logging_config"] == file["applications"][0]["logging_config"] == options.logged(serve)
+    assert file["http_options"] == options.http_options(serve)
+    assert file["logging_config"] == options.logging_config(serve)
+    assert file["applications"][0]["logging_config"] == options.logging_config(serve)
     assert file["proxy_location"] == "EveryNode"
 
 
@@ -56,7 +57,7 @@ def test_the_cluster_keeps_nothing_on_its_nodes_and_is_reached_through_the_fast_
     settings = cluster()
     assert settings.ledger.kind == "redis"
     assert (settings.serve.ingress, settings.serve.expose) == ("haproxy", True)
-    options.check(settings.serve)
+    options.check_exposure(settings.serve)
 
 
 def test_its_addresses_are_the_environments_and_its_secrets_stay_there(

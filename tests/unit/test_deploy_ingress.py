@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
+from ray.serve._private.build_app import build_app
 
-from hermes_memory.config import ServeSettings, load_settings
+from hermes_memory.config import load_settings
 from hermes_memory.errors import InvalidConfig
 from serve_app import launch, options
+from serve_app.deployments import bind
 from serve_app.launch import Server
 
 DEFAULT = load_settings().serve
@@ -19,10 +20,10 @@ HAPROXY = dataclasses.replace(DEFAULT, ingress="haproxy", expose=True)
 
 
 def test_haproxy_is_refused_until_the_operator_says_that_it_may_be_reached() -> None:
-    options.check(DEFAULT)
-    options.check(HAPROXY)
+    options.check_exposure(DEFAULT)
+    options.check_exposure(HAPROXY)
     with pytest.raises(InvalidConfig, match="all interfaces"):
-        options.check(dataclasses.replace(HAPROXY, expose=False))
+        options.check_exposure(dataclasses.replace(HAPROXY, expose=False))
 
 
 def test_a_server_that_may_not_expose_itself_starts_nothing(tmp_path: Path) -> None:
@@ -58,18 +59,40 @@ def test_an_operator_may_keep_a_switch_off(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_serve_is_told() -> None:
-    assert options.ports(DEFAULT) == {"http_options": {"host": "127.0.0.1", "port": 8000}}
-    assert options.logged(dataclasses.replace(DEFAULT, access_log=False)) == {"enable_access_log": False}
+    assert options.http_options(DEFAULT) == {"host": "127.0.0.1", "port": 8000}
+    assert options.logging_config(dataclasses.replace(DEFAULT, access_log=False)) == {
+        "enable_access_log": False
+    }
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "told"),
-    [
-        (2, 1, {"num_replicas": 2}),
-        (2, 2, {"num_replicas": 2}),
-        (2, 5, {"autoscaling_config": {"min_replicas": 2, "max_replicas": 5, "target_ongoing_requests": 7}}),
-    ],
+SOME = dataclasses.replace(
+    DEFAULT, ingress_replicas=2, distiller_replicas=3, target_ongoing_requests=7, replica_cpus=0.5
 )
-def test_a_deployment_scales_where_there_is_room(least: int, most: int, told: dict[str, Any]) -> None:
-    serve: ServeSettings = dataclasses.replace(DEFAULT, target_ongoing_requests=7)
-    assert options.scale(serve, least, most) == told
+
+
+def test_a_deployment_has_so_many_replicas_where_there_is_no_room() -> None:
+    taking = {"ray_actor_options": {"num_cpus": 0.5}}
+    assert options.of_ingress(SOME) == {"num_replicas": 2, **taking}
+    assert options.of_distiller(dataclasses.replace(SOME, max_distiller_replicas=3)) == {
+        "num_replicas": 3,
+        **taking,
+    }
+
+
+def test_a_deployment_scales_by_load_where_there_is() -> None:
+    told = options.of_ingress(dataclasses.replace(SOME, max_ingress_replicas=5))
+    assert told["autoscaling_config"] == {
+        "min_replicas": 2, "max_replicas": 5, "target_ongoing_requests": 7,
+    }  # fmt: skip
+    assert options.of_distiller(dataclasses.replace(SOME, max_ingress_replicas=5))["num_replicas"] == 3
+
+
+def test_serve_takes_both_kinds() -> None:
+    settings = load_settings(overrides={"serve": {"max_ingress_replicas": 4, "replica_cpus": 0.5}})
+    ingress, distiller = (
+        next(one for one in build_app(bind(settings, "data"), name="a").deployments if one.name == name)
+        for name in ("Ingress", "Distiller")
+    )
+    assert ingress._deployment_config.autoscaling_config.max_replicas == 4
+    assert (distiller.num_replicas, distiller._deployment_config.autoscaling_config) == (1, None)
+    assert ingress.ray_actor_options == distiller.ray_actor_options == {"num_cpus": 0.5}

@@ -186,10 +186,10 @@ def test_hosts_stand_on_cpu_pods_only_and_the_least_of_them_carry_all(
     objects: dict[str, dict[str, Any]],
 ) -> None:
     actors = load_settings(Path("cluster")).actors
-    having = {name for name, group in groups(objects).items() if actors.host_resource in custom(group)}
+    having = {name for name, group in groups(objects).items() if actors.node_resource in custom(group)}
     assert having == {"cpu"}
     cpu = groups(objects)["cpu"]
-    assert cpu["minReplicas"] * custom(cpu)[actors.host_resource] >= actors.hosts
+    assert cpu["minReplicas"] * custom(cpu)[actors.node_resource] >= actors.hosts
 
 
 def test_gpu_pods_ask_for_a_gpu_and_nobody_else_does(objects: dict[str, dict[str, Any]]) -> None:

@@ -39,10 +39,10 @@ def test_ray_would_refuse_a_broken_one(config: dict[str, Any]) -> None:
 def test_hosts_stand_on_cpu_nodes_only_and_the_least_of_them_carry_all(config: dict[str, Any]) -> None:
     actors = load_settings(Path("cluster")).actors
     types = config["available_node_types"]
-    having = {name for name, kind in types.items() if actors.host_resource in kind["resources"]}
+    having = {name for name, kind in types.items() if actors.node_resource in kind["resources"]}
     assert having == {"cpu_worker"}
     cpu = types["cpu_worker"]
-    assert cpu["min_workers"] * cpu["resources"][actors.host_resource] >= actors.hosts
+    assert cpu["min_workers"] * cpu["resources"][actors.node_resource] >= actors.hosts
     assert types["head"]["resources"]["CPU"] == 0
     assert "extractor" in types["gpu_worker"]["resources"]
 
