@@ -151,19 +151,16 @@ def build(args: dict[str, str] | None = None) -> Application:
 def bind(settings: Settings, data: str) -> Application:
     """The application with its settings."""
     document = document_of(settings)
-    distiller = (
-        serve.deployment(
-            name=DEPLOYMENT,
-            num_replicas=settings.serve.distiller_replicas,
-            max_ongoing_requests=settings.serve.max_ongoing_requests,
-            ray_actor_options={"num_cpus": 0},
-        )(Distiller)
-        .options(**of_distiller(settings.serve))
-        .bind(document)
-    )
+    distiller = serve.deployment(
+        name=DEPLOYMENT,
+        num_replicas=settings.serve.distiller_replicas,
+        max_ongoing_requests=settings.serve.max_ongoing_requests,
+        ray_actor_options={"num_cpus": 0},
+    )(Distiller)
     ingress = serve.deployment(
         name="Ingress",
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))
-    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), distiller)
+    behind = distiller.options(**of_distiller(settings.serve)).bind(document)
+    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), behind)
