@@ -39,7 +39,10 @@ def test_the_file_says_what_serve_build_would_write() -> None:
     assert (app["import_path"], app["route_prefix"]) == ("serve_app.deployments:build", "/")
     assert app["name"] == distiller.APP  # by this name the hosts find the distiller
     built = build_app(deployments.build(app["args"]), name=app["name"])
-    made = [deployment_to_schema(one).model_dump(exclude_unset=True) for one in built.deployments]
+    made = [
+        deployment_to_schema(one).model_dump(exclude_unset=True, exclude_none=True)
+        for one in built.deployments
+    ]
     by_name = {one["name"]: one for one in made}
     assert {one["name"]: one for one in app["deployments"]} == by_name
     assert distiller.DEPLOYMENT in by_name
