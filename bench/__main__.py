@@ -19,6 +19,7 @@ from bench import (
     extraction_quality,
     extraction_zh,
     gate_cost,
+    ingress,
     knowledge_recall,
     recall_latency,
     recall_load,
@@ -59,6 +60,7 @@ class Benchmark:
 BENCHMARKS: Mapping[str, Benchmark] = {
     "gates": Benchmark(gate_cost.run, gate_cost.LIMITS),
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
+    "ingress": Benchmark(ingress.run, ingress.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
