@@ -18,9 +18,10 @@ from hermes_cli.options import Data, Json
 from hermes_cli.services.errors import ServiceError
 
 if TYPE_CHECKING:
-    from hermes_cli.services.kinds import Address, Kind
+    from hermes_cli.services.kinds import Kind
     from hermes_cli.services.running import Services, Standing
     from hermes_cli.services.settings import ServiceSettings
+    from hermes_cli.services.state import Address
 
 FOLDER = "services"
 CONFIG = "services.toml"
@@ -157,7 +158,7 @@ def _write_config(path: Path, standings: list[Standing]) -> Path:
         "# Written by `hermes services start`, anew each time. Copy what you want to keep.\n\n"
         f'[ledger]\nkind = "redis"\nurl = {json.dumps(redis.url)}\n\n'
         f'[index]\nkind = "weaviate"\nurl = {json.dumps(weaviate.url)}\ngrpc_port = {weaviate.grpc_port}\n'
-    )
+    ) + (f'key_env = "{weaviate.key_env}"\n' if weaviate.key_env else "")
     if not (path.exists() and path.read_text(encoding="utf-8") == text):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)  # an address of REDIS_URL may hold a password

@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import httpx
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from hermes_cli.main import app
 from hermes_cli.services.finding import find_redis, find_weaviate
 from hermes_cli.services.redis_server import process_behind
 from hermes_cli.services.weaviate_server import is_ready
 from tests.servers import HOW, IN_CI
 
-Hermes = Callable[..., subprocess.CompletedProcess[str]]
+
+class Said(NamedTuple):
+    stdout: str
+    stderr: str
+
+
+Hermes = Callable[..., Said]
 
 
 @pytest.fixture
-def hermes(tmp_path: Path) -> Iterator[Hermes]:
+def hermes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hermes]:
     """Runs `hermes services` on the test's own data directory; what it started is ended afterwards."""
     if not (find_redis("6.2") and find_weaviate()):
         problem = f"no redis-server or no Weaviate server here; {HOW}"
         pytest.fail(problem) if IN_CI else pytest.skip(problem)
-    hidden = {"REDIS_URL", "WEAVIATE_URL"}
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    for name in ("REDIS_URL", "WEAVIATE_URL", "WEAVIATE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
-    def run(command: str, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "hermes_cli", "services", command, "--data", str(tmp_path), *arguments],
-            capture_output=True, text=True, check=False, env=environment,
-        )  # fmt: skip
-        assert done.returncode == expect, done.stdout + done.stderr
-        return done
+    def run(command: str, *arguments: str, expect: int = 0) -> Said:
+        words = ["services", command, "--data", str(tmp_path), *arguments]
+        if command == "start":  # in a process that ends: the servers outlive it
+            done = subprocess.run(
+                [sys.executable, "-m", "hermes_cli", *words], capture_output=True, text=True, check=False
+            )
+            code, out, err = done.returncode, done.stdout, done.stderr
+        else:
+            result = CliRunner().invoke(app, words)
+            code, out, err = result.exit_code, result.stdout, result.stderr
+        assert code == expect, out + err
+        return Said(out, err)
 
     yield run
     run("stop")
@@ -54,7 +68,11 @@ def test_both_are_started_found_again_and_stopped(hermes: Hermes, tmp_path: Path
     config = Path(first["config"])
     assert tomllib.loads(config.read_text()) == {
         "ledger": {"kind": "redis", "url": redis["address"]["url"]},
-        "index": {"kind": "weaviate", **weaviate["address"]},
+        "index": {
+            "kind": "weaviate",
+            "url": weaviate["address"]["url"],
+            "grpc_port": weaviate["address"]["grpc_port"],
+        },
     }
     assert config.stat().st_mode & 0o077 == 0
 
@@ -75,6 +93,22 @@ def test_both_are_started_found_again_and_stopped(hermes: Hermes, tmp_path: Path
     assert not psutil.pid_exists(redis["pid"]) or psutil.Process(redis["pid"]).status() == "zombie"
     assert not is_ready(weaviate["address"]["url"])
     hermes("status", expect=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_with_a_key_weaviate_answers_nobody_without_it(
+    hermes: Hermes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEAVIATE_API_KEY", "a-made-up-key")
+    started = json.loads(hermes("start", "--json").stdout)
+    index = tomllib.loads(Path(started["config"]).read_text())["index"]
+    assert index["key_env"] == "WEAVIATE_API_KEY"
+    assert "a-made-up-key" not in Path(started["config"]).read_text()
+    schema = f"{index['url']}/v1/schema"
+    assert httpx.get(schema, trust_env=False).status_code == 401
+    keyed = {"Authorization": "Bearer a-made-up-key"}
+    assert httpx.get(schema, headers=keyed, trust_env=False).status_code == 200
 
 
 def _assert_loopback_only(pid: int, excused: set[int]) -> None:

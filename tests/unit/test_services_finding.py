@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -18,14 +19,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from hermes_cli.services import building, embedded, getting, wheels
+from hermes_cli.main import app
+from hermes_cli.services import building, embedded, getting, trying, wheels
 from hermes_cli.services.cache import cache_folder, only_one
 from hermes_cli.services.errors import NotToBeHad
 from hermes_cli.services.finding import find_redis, find_weaviate
 from hermes_cli.services.getting import get_redis, get_weaviate
 from hermes_cli.services.settings import ServiceSettings, service_settings
-from hermes_cli.services.trying import WayFailed
+from hermes_cli.services.trying import WayFailed, run
 
 GOOD = "echo 'Redis server v=7.0.15 sha=0 bits=64'"
 Put = Callable[..., Path]
@@ -221,6 +224,53 @@ def test_without_any_way_to_a_redis_each_reason_is_told(
         get_redis(settings, quiet)
     for word in ("no apt-get here", "holds no redis-server", "install redis-server and put it on the PATH"):
         assert word in caught.value.detail
+
+
+def test_a_wheel_is_unpacked_by_pip_or_by_uv(
+    put: Put, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert wheels._installer()[:3] == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
+    with pytest.raises(WayFailed, match="neither pip nor uv"):
+        wheels._installer()
+    uv = put("uv")
+    assert wheels._installer() == [str(uv), "pip", "install", "--python", sys.executable]
+
+
+def test_a_program_of_a_way_is_bounded_and_its_failure_one_sentence(put: Put, tmp_path: Path) -> None:
+    with pytest.raises(WayFailed, match="missing cannot be run: No such file"):
+        run(["missing"], folder=tmp_path, limit_s=5)
+    put("slow", "exec sleep 60")
+    with pytest.raises(WayFailed, match="slow did not end within 0 s"):
+        run(["slow"], folder=tmp_path, limit_s=0.1)
+    put("silent", "exit 3")
+    with pytest.raises(WayFailed, match="silent failed: it says nothing"):
+        run(["silent"], folder=tmp_path, limit_s=5)
+    put("wordy", "echo one; echo two >&2; exit 3")
+    with pytest.raises(WayFailed, match=r"^wordy failed: two$"):
+        run(["wordy"], folder=tmp_path, limit_s=5)
+
+
+def test_long_work_says_now_and_then_how_far_it_is(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trying, "TELL_EVERY_S", 0.0)
+    monkeypatch.setattr(trying, "POLL_S", 0.05)
+    put("long", "echo a; echo b; exec sleep 0.5")
+    said: list[str] = []
+    log = tmp_path / "long.log"
+    trying.run_long(["long"], log=log, limit_s=20, environment={}, tell=said.append, what="the work")
+    assert said[-1].endswith("2 steps done")
+    with pytest.raises(WayFailed, match="missing cannot be run"):
+        trying.run_long(["missing"], log=log, limit_s=20, environment={}, tell=quiet, what="the work")
+
+
+def test_the_command_that_only_gets_says_where_they_are(put: Put) -> None:
+    redis, weaviate = put("redis-server"), put("weaviate-server", cached=True)
+    result = CliRunner().invoke(app, ["services", "install"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"redis: {redis} (on the PATH)\nweaviate: {weaviate} (in the cache)\n"
 
 
 # ----------------------------------------------------------------------------------------- getting weaviate

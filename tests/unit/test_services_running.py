@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +21,13 @@ from hermes_cli.services import processes, running, state
 from hermes_cli.services.cache import Tell
 from hermes_cli.services.errors import PortTaken, ServiceError, StartFailed
 from hermes_cli.services.finding import Program
-from hermes_cli.services.kinds import Address, Ports, RedisKind, WeaviateKind
+from hermes_cli.services.kinds import Ports, RedisKind, WeaviateKind
 from hermes_cli.services.ports import free_run, is_free
 from hermes_cli.services.processes import Launch, Mark, birth_of
+from hermes_cli.services.redis_server import process_behind
 from hermes_cli.services.running import Services
 from hermes_cli.services.settings import PortRange, service_settings
+from hermes_cli.services.state import Address
 
 RANGE = PortRange(lowest=20000, highest=29999, attempts=3)
 SLEEP = "exec sleep 60"
@@ -39,6 +43,7 @@ class Sleeper:
     stop_s: float = 5.0
     ready_s: float = 5.0
     answering: Callable[[int], bool] = psutil.pid_exists
+    key_env: str = ""
     got: int = 0
     chosen: list[int] = field(default_factory=list)
 
@@ -59,7 +64,7 @@ class Sleeper:
         )  # fmt: skip
 
     def address(self, ports: Ports) -> Address:
-        return Address(f"sleep://127.0.0.1:{ports['port']}")
+        return Address(f"sleep://127.0.0.1:{ports['port']}", key_env=self.key_env)
 
     def elsewhere(self) -> Address | None:
         return None
@@ -146,6 +151,21 @@ def test_asking_a_running_server_for_another_port_changes_nothing(
     (second,) = services.start({"sleeper": 1})
     assert second.address == first.address
     assert any("keeps its port" in line for line in said)
+
+
+def test_a_running_server_keeps_asking_for_what_it_asked_for(
+    services: Services, kind: Sleeper, said: list[str]
+) -> None:
+    services.start({})
+    kind.key_env = "A_KEY"
+    (second,) = services.start({})
+    assert second.address is not None
+    assert second.address.key_env == ""
+    assert any("as it was started" in line for line in said)
+    services.stop()
+    (third,) = services.start({})
+    assert third.address is not None
+    assert third.address.key_env == "A_KEY"
 
 
 def test_somebody_faster_on_the_port_costs_another_try(
@@ -351,6 +371,40 @@ def test_a_server_of_the_environment_is_used_and_not_started(
     assert (standing.state, standing.usable, standing.pid) == ("elsewhere", True, None)
     assert standing.address is not None
     assert standing.address.url == f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ([b"+PONG\r\n$900\r\n# Server\r\nprocess_id:4", b"2\r\ntcp_port:1\r\n"], 42),
+        ([b"+PO", b"NG\r\n", b"process_id:7\r\n"], 7),
+        ([b"-LOADING Redis is loading the dataset in memory\r\n"], None),
+        ([b"-NOAUTH Authentication required.\r\n"], None),
+        ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], None),
+        ([b"+PONG\r\n", b"x" * 300_000], None),
+        ([], None),
+    ],
+)
+def test_only_a_redis_that_is_ready_says_who_it_is(answer: list[bytes], expected: int | None) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                try:
+                    for part in answer:
+                        connection.sendall(part)
+                        time.sleep(0.02)
+                except OSError:
+                    return  # the client has heard enough
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert process_behind("127.0.0.1", server.getsockname()[1]) == expected
+        thread.join()
 
 
 # ------------------------------------------------------------------------------------------------------ ports

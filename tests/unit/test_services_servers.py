@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hermes_cli.services.cache import cached_program
 from hermes_cli.services.redis_server import process_behind
 from hermes_cli.services.weaviate_server import is_ready
 from tests import servers
@@ -92,6 +93,10 @@ def test_a_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline, "the server outlived the process that started it"
         time.sleep(0.05)
+
+
+def test_what_was_got_into_the_cache_is_on_the_tests_path_behind_everything_else() -> None:
+    assert os.environ["PATH"].split(os.pathsep)[-1] == str(cached_program("redis-server").parent)
 
 
 @pytest.mark.parametrize("kind", [RedisServer, WeaviateServer])
