@@ -44,9 +44,20 @@ class Placement(StrEnum):
 class LedgerSettings:
     """Where the system of record is and how hard it writes."""
 
-    kind: str
-    synchronous: Literal["FULL", "NORMAL"]
+    kind: Literal["sqlite", "redis"]
+    synchronous: Literal["FULL", "NORMAL"]  # this and the next: of "sqlite"
     busy_timeout_s: float
+    url: str  # from here on: of "redis"
+    password_env: str
+    cluster: bool
+    sentinels: tuple[str, ...]
+    master: str
+    prefix: Annotated[str, Field(pattern=r"^[^{}\s]+$")]
+    durability: Literal["always", "everysec"]
+    on_unsafe: Literal["refuse", "warn"]
+    timeout_s: Annotated[float, Field(gt=0)]
+    max_connections: Annotated[int, Field(ge=1)]
+    attempts: Annotated[int, Field(ge=1, le=10)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
