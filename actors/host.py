@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,22 @@ from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
+from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_host, embedder_info
 
 
 class UserActorHost:
-    """One process of user actors. ``document`` is the configuration as plain data."""
+    """One process of user actors.
 
-    def __init__(self, seat: Seat, document: dict[str, Any], data: str) -> None:
+    Args:
+        document: The configuration as plain data.
+        distiller: Who extracts and embeds; the Serve deployment by default.
+    """
+
+    def __init__(
+        self, seat: Seat, document: dict[str, Any], data: str, distiller: Distiller | None = None
+    ) -> None:
         settings = settings_of(document)
         self._seat, self._seating = seat, build_seating(settings.actors.placement, HostPool())
         self._metrics = PrometheusMetrics()
@@ -34,18 +43,26 @@ class UserActorHost:
             seat.name,
             settings,
             Path(data),
-            ServeDistiller(settings.actors.deadline_s),
+            distiller or ServeDistiller(settings.actors.deadline_s),
             embedder_info(settings),
             metrics=self._metrics,
             share=partial(carried, self._seating, seat.name),
         )
+        self._born, self._may_wait_s = time.monotonic(), settings.actors.start_s
+        self._was_needed = False
         self._starting: asyncio.Task[None] | None = None
+        self._switching = asyncio.Lock()  # a start and a stop never overlap
 
     async def start(self) -> None:
         """Open the ledger and take up what was left; every call waits for it, a failed start is tried again."""
         if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
-            self._starting = asyncio.create_task(self._host.start())
+            self._starting = asyncio.create_task(self._start())
         await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
+        async with self._switching:
+            await self._host.start()
+            self._was_needed |= self._is_needed(self._host.pool)
 
     async def execute(self, key: UserKey, command: Command, operation_id: str, again: bool) -> Any:
         """Run a command in the user's mailbox."""
@@ -83,17 +100,28 @@ class UserActorHost:
     async def reseat(self) -> HostPool:
         """Look at the size of the pool, and let go of whom another host carries now."""
         await self.start()
-        return await self._host.reseat()
+        pool = await self._host.reseat()
+        self._was_needed |= self._is_needed(pool)
+        return pool
 
     async def retire(self) -> bool:
-        """Stop, if the pool has no place for this host any more; whether it has none."""
+        """Stop, if the pool has no place for this host any more; whether it has none.
+
+        One that is new may have been made for a larger pool that is about to be written down: it stays a while.
+        """
         pool = await self.reseat()
-        if self._seat in self._seating.at(pool).standing():
+        if self._is_needed(pool):
             return False
-        await self.stop()
-        return True
+        if self._was_needed or time.monotonic() - self._born > self._may_wait_s:
+            await self.stop()
+            return True
+        return False
 
     async def stop(self) -> None:
         """Put everyone to sleep before the actor ends; another call starts it again."""
-        await self._host.stop()
-        self._starting = None
+        async with self._switching:
+            self._starting = None
+            await self._host.stop()
+
+    def _is_needed(self, pool: HostPool) -> bool:
+        return self._seat in self._seating.at(pool).standing()

@@ -127,11 +127,20 @@ class Supervisor:
     async def _start(self, hosts: int) -> None:
         """Have the hosts of the new size ready before anybody moves."""
         new = [seat for seat in self._users.at(HostPool(hosts)) if seat not in self._users.seats()]
-        calls = (self._users.call(seat, "start", timeout_s=self._rules.start_s) for seat in new)
-        try:
-            await asyncio.gather(*calls)
-        except Unreachable as lost:
-            raise StartupFailed(lost.host) from None
+        await asyncio.gather(*(self._start_one(seat) for seat in new))
+
+    async def _start_one(self, seat: Seat) -> None:
+        until = self._seconds() + self._rules.start_s
+        while True:
+            left_s = max(0.0, until - self._seconds())
+            try:
+                await self._users.call(seat, "start", timeout_s=left_s)
+            except Unreachable as lost:  # gone: the way to it was that to an earlier host of the name
+                if lost.silent or not left_s:
+                    raise StartupFailed(f"the host {seat.name}") from None
+                await asyncio.sleep(self._rules.ping_s)
+            else:
+                return
 
     async def _tell(self, seat: Seat) -> None:
         await self._users.call(seat, "reseat", timeout_s=self._rules.retire_s)

@@ -82,8 +82,8 @@ def build_embedder(settings: Settings) -> Embedder:
 
 def build_ledger(settings: Settings, data: Path) -> Ledger:
     """The system of record under the data directory, not yet opened."""
-    if settings.ledger.kind != "sqlite":
-        raise InvalidConfig("ledger.kind", "must be sqlite")
+    if settings.ledger.kind == "redis":
+        return _redis_ledger(settings)
     return SqliteLedger(
         data / DATABASE,
         synchronous=settings.ledger.synchronous,
@@ -141,6 +141,32 @@ def feed_rules(settings: Settings) -> FeedRules:
         batch=chosen.batch, together=chosen.users_at_once, linger_s=chosen.linger_s, pause_s=chosen.pause_s,
         attempts=chosen.attempts, backoff_s=chosen.backoff_s, backoff_max_s=chosen.backoff_max_s,
     )  # fmt: skip
+
+
+def _redis_ledger(settings: Settings) -> Ledger:
+    try:
+        from hermes_memory.adapters.redis_ledger import Redis, RedisLedger
+    except ModuleNotFoundError as error:
+        raise InvalidConfig("ledger.kind", "redis needs the extra hermes-memory[redis]") from error
+    chosen = settings.ledger
+    return RedisLedger(
+        Redis(
+            url=chosen.url,
+            password=_key(chosen.password_env, "ledger", "password_env"),
+            cluster=chosen.cluster,
+            sentinels=chosen.sentinels,
+            master=chosen.master,
+            timeout_s=chosen.timeout_s,
+            max_connections=chosen.max_connections,
+            attempts=chosen.attempts,
+        ),
+        prefix=chosen.prefix,
+        durability=chosen.durability,
+        on_unsafe=chosen.on_unsafe,
+        turns_hours=settings.life.turns_hours,
+        operations_hours=settings.life.operations_hours,
+        outbox=settings.index.kind != "none",
+    )
 
 
 def has_data(settings: Settings, data: Path) -> bool:
@@ -280,13 +306,13 @@ def _kind_of_embedder(settings: Settings) -> _Kind:
     return kind
 
 
-def _key(variable: str, section: str) -> str | None:
+def _key(variable: str, section: str, named_by: str = "key_env") -> str | None:
     """The key in an environment variable; None where none is named. It is read here and shown nowhere."""
     if not variable:
         return None
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise InvalidConfig(f"{section}.key_env", f"the environment variable {variable} is not set")
+        raise InvalidConfig(f"{section}.{named_by}", f"the environment variable {variable} is not set")
     return key
 
 

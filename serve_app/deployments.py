@@ -26,6 +26,7 @@ from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
+from serve_app.options import of_distiller, of_ingress
 from serve_app.services import Services
 
 WAKE_PAGE = 500
@@ -158,9 +159,13 @@ def _hosts_probe(users: SeatedUsers) -> Any:
 
 
 def build(args: dict[str, str] | None = None) -> Application:
-    """The application for ``serve run`` and for the launcher: ``{"config": path, "data": path}``, both optional."""
+    """The application for ``serve run``: ``{"config": path or shipped name, "data": path}``, both optional.
+
+    Without them the variables HERMES_CONFIG and HERMES_DATA_DIR name the two.
+    """
     given = args or {}
-    settings = load_settings(Path(given["config"]) if given.get("config") else None)
+    config = given.get("config") or os.environ.get("HERMES_CONFIG")
+    settings = load_settings(Path(config) if config else None)
     return bind(settings, given.get("data") or os.environ.get("HERMES_DATA_DIR", "./data"))
 
 
@@ -174,7 +179,7 @@ def bind(settings: Settings, data: str) -> Application:
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
         graceful_shutdown_timeout_s=settings.serve.drain_s,
         ray_actor_options={"num_cpus": 0},
-    )(Distiller).bind(document)
+    )(Distiller)
     ingress = serve.deployment(
         name="Ingress",
         num_replicas=settings.serve.ingress_replicas,
@@ -183,4 +188,5 @@ def bind(settings: Settings, data: str) -> Application:
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))
-    return ingress.bind(document, str(Path(data).resolve()), distiller)
+    behind = distiller.options(**of_distiller(settings.serve)).bind(document)
+    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), behind)

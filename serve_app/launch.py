@@ -21,6 +21,13 @@ from hermes_memory.errors import InvalidConfig, StartupFailed
 from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_ledger, check_data, embedder_info
 from serve_app import processes
+from serve_app.options import (
+    check_exposure,
+    default_switches,
+    forced_switches,
+    http_options,
+    logging_config,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +65,10 @@ class Server:
 
         Raises:
             DataInUse: another server holds the data.
-            InvalidConfig: the port is taken or the directory unusable.
+            InvalidConfig: the port is taken, the directory unusable, or more would be opened than is allowed.
             EmbedderMismatch: the data was embedded with another model.
         """
+        check_exposure(self.settings.serve)
         data = self.data.resolve()
         self._lock = DataLock(data)
         self._lock.acquire({"what": "hermes serve", "run": self.run_id})
@@ -101,6 +109,9 @@ class Server:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves a server that shares its machine
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.update(forced_switches(self.settings.serve))
+        for name, value in default_switches(self.settings.serve).items():
+            os.environ.setdefault(name, value)
         if os.environ["RAY_AUTH_MODE"] == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # of this run, written nowhere
 
@@ -129,8 +140,9 @@ class Server:
         for seat in build_seating(actors.placement, HostPool(actors.hosts)).standing():
             start_host(seat, document_of(self.settings), str(data), actors.node_resource)
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
-        serve.start(http_options={"host": self.settings.serve.host, "port": self.settings.serve.port})
-        serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/")
+        http, logs = http_options(self.settings.serve), logging_config(self.settings.serve)
+        serve.start(http_options=http, logging_config=logs)
+        serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
 
     def stop(self) -> None:
         """Put the users to sleep, stop Serve and Ray, and make sure that nothing is left. May be called twice."""

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hermes_cli.services import processes
+from hermes_cli.services.cache import cached_program
 from hermes_cli.services.errors import NotToBeHad, PortTaken
 from hermes_cli.services.finding import find_redis, find_weaviate
 from hermes_cli.services.ports import free_run
@@ -38,6 +39,13 @@ from hermes_cli.services.weaviate_server import (
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 HOW = "`make services-install` gets it (the first time that takes minutes)"
+
+
+def pytest_configure() -> None:
+    """What `make services-install` got is found by every test that looks on the PATH, after what is there already."""
+    os.environ["PATH"] = os.pathsep.join(
+        [os.environ.get("PATH", os.defpath), str(cached_program("any").parent)]
+    )
 
 
 class Server(ABC):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,9 +16,12 @@ from rich.text import Text
 from hermes_cli.console import show_json, stdout
 from hermes_cli.options import Data, Json
 from hermes_cli.services.errors import ServiceError
-from hermes_cli.services.kinds import Address, kinds
-from hermes_cli.services.running import Services, Standing
-from hermes_cli.services.settings import service_settings
+
+if TYPE_CHECKING:
+    from hermes_cli.services.kinds import Kind
+    from hermes_cli.services.running import Services, Standing
+    from hermes_cli.services.settings import ServiceSettings
+    from hermes_cli.services.state import Address
 
 FOLDER = "services"
 CONFIG = "services.toml"
@@ -87,14 +90,24 @@ def install() -> None:
     """Only get the programs, into the project's cache ($HERMES_CACHE_DIR, else ~/.cache/hermes-memory)."""
     console = stdout()
     with _telling(False) as tell:
-        for kind in kinds(service_settings()):
+        for kind in _kinds()[1]:
             program = kind.get(tell)
             console.print(f"{kind.name}: {program.path} ({program.origin})", soft_wrap=True)
 
 
-def _services(data: Path, tell: Callable[[str], None]) -> Services:
+def _kinds() -> tuple[ServiceSettings, tuple[Kind, ...]]:
+    from hermes_cli.services.kinds import kinds  # httpx, pydantic, psutil: other commands do without
+    from hermes_cli.services.settings import service_settings
+
     settings = service_settings()
-    return Services(data / FOLDER, kinds(settings), settings.ports.attempts, tell)
+    return settings, kinds(settings)
+
+
+def _services(data: Path, tell: Callable[[str], None]) -> Services:
+    from hermes_cli.services.running import Services
+
+    settings, known = _kinds()
+    return Services(data / FOLDER, known, settings.ports.attempts, tell)
 
 
 @contextmanager
@@ -145,7 +158,7 @@ def _write_config(path: Path, standings: list[Standing]) -> Path:
         "# Written by `hermes services start`, anew each time. Copy what you want to keep.\n\n"
         f'[ledger]\nkind = "redis"\nurl = {json.dumps(redis.url)}\n\n'
         f'[index]\nkind = "weaviate"\nurl = {json.dumps(weaviate.url)}\ngrpc_port = {weaviate.grpc_port}\n'
-    )
+    ) + (f'key_env = "{weaviate.key_env}"\n' if weaviate.key_env else "")
     if not (path.exists() and path.read_text(encoding="utf-8") == text):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)  # an address of REDIS_URL may hold a password

@@ -23,7 +23,7 @@ LOOK_S = 60.0
 WRAPPER = """\
 #!/bin/sh
 # The server of the unpacked packages, with the libraries that came along.
-root=$(dirname "$(dirname "$(readlink -f "$0")")")/{tree}
+root=${{0%/*}}/../{tree}
 {libraries}exec "$root/{program}" "$@"
 """
 LIBRARIES = """\

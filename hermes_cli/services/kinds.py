@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -17,17 +17,10 @@ from hermes_cli.services.getting import get_redis, get_weaviate
 from hermes_cli.services.ports import free_run, is_free
 from hermes_cli.services.processes import Launch
 from hermes_cli.services.settings import ServiceSettings
-from hermes_cli.services.weaviate_server import WeaviatePorts
+from hermes_cli.services.state import Address
+from hermes_cli.services.weaviate_server import KEY_ENV, WeaviatePorts
 
 Ports = Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where clients find a server; ``grpc_port`` is 0 where there is none."""
-
-    url: str
-    grpc_port: int = 0
 
 
 class Kind(Protocol):
@@ -46,7 +39,7 @@ class Kind(Protocol):
         """How to start it there."""
 
     def address(self, ports: Ports) -> Address:
-        """Where it answers."""
+        """Where it answers when it is started now."""
 
     def elsewhere(self) -> Address | None:
         """The running one that the environment names.
@@ -89,7 +82,10 @@ class RedisKind:
 
 
 class WeaviateKind:
-    """A Weaviate; ``WEAVIATE_URL`` and ``WEAVIATE_GRPC_PORT`` name one that runs already."""
+    """A Weaviate; ``WEAVIATE_URL`` and ``WEAVIATE_GRPC_PORT`` name one that runs already.
+
+    It asks for the key that ``WEAVIATE_API_KEY`` holds when it is started; without one it asks for nothing.
+    """
 
     name = weaviate_server.NAME
 
@@ -106,12 +102,13 @@ class WeaviateKind:
 
     def launch(self, program: Path, folder: Path, ports: Ports) -> Launch:
         return weaviate_server.weaviate_launch(
-            program, folder, WeaviatePorts(**ports), self._settings.weaviate
-        )
+            program, folder, WeaviatePorts(**ports), self._settings.weaviate,
+            key=os.environ.get(KEY_ENV, ""),
+        )  # fmt: skip
 
     def address(self, ports: Ports) -> Address:
         chosen = WeaviatePorts(**ports)
-        return Address(weaviate_server.weaviate_url_of(chosen), chosen.grpc)
+        return Address(weaviate_server.weaviate_url_of(chosen), chosen.grpc, _key_env())
 
     def elsewhere(self) -> Address | None:
         url = os.environ.get("WEAVIATE_URL")
@@ -119,12 +116,18 @@ class WeaviateKind:
             return None
         if not weaviate_server.is_ready(url):
             raise ServiceError(self.name, "no Weaviate is ready where WEAVIATE_URL says")
-        return Address(url, int(os.environ.get("WEAVIATE_GRPC_PORT", weaviate_server.USUAL_GRPC_PORT)))
+        return Address(
+            url, int(os.environ.get("WEAVIATE_GRPC_PORT", weaviate_server.USUAL_GRPC_PORT)), _key_env()
+        )
 
 
 def kinds(settings: ServiceSettings) -> tuple[Kind, ...]:
     """All of them."""
     return RedisKind(settings), WeaviateKind(settings)
+
+
+def _key_env() -> str:
+    return KEY_ENV if os.environ.get(KEY_ENV) else ""
 
 
 def _refuse_taken(name: str, wanted: int | None) -> None:

@@ -48,7 +48,7 @@ class Mark:
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        return birth_of(self.pid) == self.birth
+        return bool(self.birth) and birth_of(self.pid) == self.birth
 
 
 def birth_of(pid: int) -> str:

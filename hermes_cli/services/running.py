@@ -15,11 +15,11 @@ from hermes_cli.services import processes, state
 from hermes_cli.services.cache import Tell
 from hermes_cli.services.errors import PortTaken, ServiceError
 from hermes_cli.services.finding import Program
-from hermes_cli.services.kinds import Address, Kind, Ports
+from hermes_cli.services.kinds import Kind, Ports
 from hermes_cli.services.locks import held
 from hermes_cli.services.ports import is_free
 from hermes_cli.services.processes import Mark
-from hermes_cli.services.state import Entry
+from hermes_cli.services.state import Address, Entry
 
 LOCK = "services.lock"
 POLL_S = 0.1
@@ -116,12 +116,12 @@ class Services:
     def _spawn(self, kind: Kind, program: Program, ports: Ports) -> Entry:
         self._tell(f"{kind.name}: starting {program.path} ({program.origin})")
 
-        def record(mark: Mark) -> Entry:
+        def record(mark: Mark) -> None:
             entry = Entry(
-                pid=mark.pid, birth=mark.birth, ports=ports, program=str(program.path), origin=program.origin
-            )
+                pid=mark.pid, birth=mark.birth, ports=ports, program=str(program.path), origin=program.origin,
+                address=kind.address(ports),
+            )  # fmt: skip
             state.store(self._folder, {**state.load(self._folder), kind.name: entry})
-            return entry
 
         launch = kind.launch(program.path, self._folder / kind.name, ports)
         _STARTED.append(processes.start(launch, record))
@@ -137,6 +137,10 @@ class Services:
             time.sleep(POLL_S)
         if wanted is not None and wanted not in entry.ports.values():
             self._tell(f"{kind.name}: runs already, and keeps its port; another one needs a stop first")
+        if kind.address(entry.ports).key_env != entry.address.key_env:
+            self._tell(
+                f"{kind.name}: runs already, with or without a key as it was started; a stop comes first"
+            )
         return self._standing(kind, entry)
 
     def _standing(self, kind: Kind, entry: Entry | None) -> Standing:
@@ -146,7 +150,7 @@ class Services:
         return Standing(
             name=kind.name,
             state="running" if launch.answers(entry.pid) else "silent",
-            address=kind.address(entry.ports),
+            address=entry.address,
             pid=entry.pid,
             origin=entry.origin,
             memory_bytes=_memory(entry.pid),

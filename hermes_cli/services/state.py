@@ -16,6 +16,15 @@ from hermes_cli.services.processes import Mark
 FILE = "services.json"
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where clients find a server: ``grpc_port`` is 0 where there is none, ``key_env`` names the variable of its key."""
+
+    url: str
+    grpc_port: int = 0
+    key_env: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One server. After a stop or a crash the entry stays: the next start takes the same ports if they are free."""
@@ -25,6 +34,7 @@ class Entry:
     ports: Mapping[str, int]
     program: str
     origin: str
+    address: Address
 
     @property
     def mark(self) -> Mark:

@@ -16,6 +16,7 @@ from hermes_cli.services.settings import PortRange, WeaviateSettings
 
 NAME = "weaviate"
 USUAL_GRPC_PORT = 50051
+KEY_ENV = "WEAVIATE_API_KEY"
 ANSWER_S = 2.0
 MOST_PROCESSORS = 4
 
@@ -57,8 +58,9 @@ def weaviate_launch(
     ports: WeaviatePorts,
     settings: WeaviateSettings,
     environment: Mapping[str, str] | None = None,
+    key: str = "",
 ) -> Launch:
-    """``environment`` goes on top of the settings' one."""
+    """``environment`` goes on top of the settings' one; with a ``key`` it answers nobody who does not send it."""
     own = {
         **settings.environment,
         "PERSISTENCE_DATA_PATH": str(folder.absolute()),
@@ -71,6 +73,7 @@ def weaviate_launch(
         "CLUSTER_BASIC_AUTH_USERNAME": "node",
         "CLUSTER_BASIC_AUTH_PASSWORD": secrets.token_urlsafe(24),
         "GOMAXPROCS": str(min(os.cpu_count() or 1, MOST_PROCESSORS)),
+        **(_keyed(key) if key else {}),
         **(environment or {}),
     }
     argv = (str(binary), "--host", "127.0.0.1", "--port", str(ports.http), "--scheme", "http")
@@ -78,6 +81,15 @@ def weaviate_launch(
         name=NAME, argv=argv, environment=own, folder=folder, ready_s=settings.ready_s,
         answers=lambda pid: is_ready(weaviate_url_of(ports)),
     )  # fmt: skip
+
+
+def _keyed(key: str) -> dict[str, str]:
+    return {
+        "AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED": "false",
+        "AUTHENTICATION_APIKEY_ENABLED": "true",
+        "AUTHENTICATION_APIKEY_ALLOWED_KEYS": key,
+        "AUTHENTICATION_APIKEY_USERS": "hermes",
+    }
 
 
 def is_ready(url: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hermes_memory.app.records import change_record
-from hermes_memory.app.state import UserState, Words
+from hermes_memory.app.state import UserState, Words, said_otherwise
 from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.board import Board, Change
@@ -245,6 +245,7 @@ class Draft:
             if memory.id in self.vectors
             or memory.id not in known
             or memory.status is not known[memory.id].status
+            or said_otherwise(known[memory.id], memory)
         ]
         return (
             *puts,

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from hermes_memory.app.indexing import indexed
 from tests.chaos.checks import account_of, compare_index, wait_until_delivered
 from tests.chaos.faults import Fault, Scene, plan
 from tests.chaos.journal import Journal
@@ -73,7 +74,6 @@ async def campaign(
 
 async def run(world: World, options: argparse.Namespace) -> dict[str, Any]:
     """Load, faults, and the account."""
-    from hermes_memory.app.distil import LocalDistiller
     from hermes_memory.wiring import (
         build_distiller,
         build_embedder,
@@ -88,8 +88,7 @@ async def run(world: World, options: argparse.Namespace) -> dict[str, Any]:
     direct = world.settings_for(world.redis.port)
     embedder = build_embedder(direct)
     distiller = build_distiller(direct, embedder)
-    assert isinstance(distiller, LocalDistiller)
-    rogue = build_host("rogue", direct, world.folder, distiller, embedder_info(direct), owns=lambda _: False)
+    rogue = build_host("rogue", direct, world.folder, distiller, embedder_info(direct))
     await rogue.start()
     stop, started = asyncio.Event(), time.monotonic()
     playing = asyncio.create_task(crowd.play(stop))
@@ -105,13 +104,14 @@ async def run(world: World, options: argparse.Namespace) -> dict[str, Any]:
     await asyncio.to_thread(world.wait_ready)
     with httpx.Client(base_url=world.url, timeout=60, trust_env=False) as http:
         account = await asyncio.to_thread(account_of, http, crowd.names(), journal)
-    ledger, index = build_ledger(direct, world.folder), build_index(direct)
+    ledger = build_ledger(direct, world.folder)
+    index = build_index(direct, ledger)
     assert index is not None
     await ledger.open(embedder_info(direct))
     await index.open()
     try:
         await wait_until_delivered(ledger, asyncio.sleep)
-        await compare_index(ledger, index, crowd.names(), findable, account)
+        await compare_index(ledger, index, crowd.names(), indexed, account)
     finally:
         await index.close()
         await ledger.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -68,10 +69,8 @@ async def _freeze_process(scene: Scene, title: str) -> None:
 
 
 def _send(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):  # its supervisor was quicker
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # its supervisor was quicker
 
 
 async def kill_host(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -84,7 +85,7 @@ class World:
                 "ledger": {"kind": "redis", "url": f"redis://127.0.0.1:{redis_port}/0", "timeout_s": 2.0},
                 "index": {
                     "kind": "weaviate", "url": self.weaviate.url, "grpc_port": self.weaviate.grpc_port,
-                    "timeout_s": 2.0,
+                    "read_timeout_s": 2.0,
                 },
                 "embedder": {"kind": "hash", "calibration": "hash"},
                 "capacity": {"working": 100_000, "longterm": 100_000, "core": 1_000},
@@ -184,10 +185,8 @@ def _of(process: psutil.Process, folder: Path) -> bool:
 
 
 def _signal(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):  # it is gone already
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it is gone already
 
 
 def _free_port() -> int:

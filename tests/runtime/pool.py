@@ -39,7 +39,7 @@ class LocalLink:
                 raise
             raise Unreachable(self._seat.name, False) from None
         finally:
-            self._crew.running[self._seat].discard(work)
+            self._crew.running.get(self._seat, set()).discard(work)
 
     async def _run(self, method: str, arguments: tuple[Any, ...]) -> Any:
         await self._crew.awake(self._seat).wait()
@@ -47,15 +47,16 @@ class LocalLink:
 
 
 class LocalCrew:
-    """Makes hosts with ``make``; notes who was ended."""
+    """Makes hosts with ``make``, ends what they do by themselves with ``kill``; notes who was ended."""
 
-    def __init__(self, make: Make) -> None:
-        self._make = make
+    def __init__(self, make: Make, kill: Callable[[Any], None] = lambda _: None) -> None:
+        self._make, self._kill = make, kill
         self.hosts: dict[Seat, Any] = {}
         self.running: dict[Seat, set[asyncio.Task[Any]]] = {}
         self.calls: Counter[str] = Counter()
         self.ended: list[tuple[str, bool]] = []
         self._awake: dict[Seat, asyncio.Event] = {}
+        self._making = asyncio.Lock()
 
     def awake(self, seat: Seat) -> asyncio.Event:
         if seat not in self._awake:
@@ -67,8 +68,9 @@ class LocalCrew:
         self.awake(seat).clear()
 
     async def connect(self, seat: Seat) -> Link:
-        if seat not in self.hosts:
-            self.hosts[seat] = self._make(seat)
+        async with self._making:
+            if seat not in self.hosts:
+                self.hosts[seat] = await asyncio.to_thread(self._make, seat)  # a real one reads files
         return LocalLink(self, seat)
 
     async def pooled(self) -> dict[Seat, Link]:
@@ -78,12 +80,13 @@ class LocalCrew:
         self.ended.append((seat.name, for_good))
         self.crash(seat)
         if not for_good:
-            self.hosts[seat] = self._make(seat)
+            await self.connect(seat)
 
-    def crash(self, seat: Seat) -> Any:
+    def crash(self, seat: Seat) -> None:
         """The process is gone with everything under way; who waits for it learns that."""
         host = self.hosts.pop(seat, None)
+        if host is not None:
+            self._kill(host)
         for work in self.running.pop(seat, set()):
             work.cancel()
         self._awake.pop(seat, None)
-        return host

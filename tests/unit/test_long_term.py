@@ -20,6 +20,7 @@ from hermes_memory.app.commands import (
     Delete,
     EndSession,
     EraseKind,
+    FreezeMemory,
     Maintain,
     Recall,
 )
@@ -285,6 +286,18 @@ def test_spec_3_2_a_record_is_mended_as_if_the_parts_were_here(how: str) -> None
     assert list(found[0]) == list(found[1])
     for one, other in zip(found[0].values(), found[1].values(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_found_by_other_words_now_is_told_to_the_index() -> None:
+    """Though neither its vector nor its status has changed."""
+    person = Person()
+    memory = person.remember(say("我爱喝红茶", dimension="drink", object="红茶"))
+    person.pass_time(days=1)
+    person.tell(say("红茶我爱喝", dimension="drink", object="红茶", session="s2", at=person.now))
+    assert person.last is not None
+    assert [(entry.op, entry.memory_id) for entry in person.last.outbox] == [("put", memory.id)]
+    person.act(FreezeMemory(memory_id=memory.id, reason="x"))
+    assert person.last.outbox == ()
 
 
 # recall

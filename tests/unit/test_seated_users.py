@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,8 +71,7 @@ class _Link:
 
 
 def users(hosts: Hosts, pool: HostPool = ONE, look: Any = None, **rules: Any) -> SeatedUsers:
-    changed = CallRules(**{name: getattr(RULES, name) for name in RULES.__slots__} | rules)
-    return SeatedUsers(Pooled(pool), hosts.connect, changed, look)
+    return SeatedUsers(Pooled(pool), hosts.connect, replace(RULES, **rules), look)
 
 
 async def test_a_caller_with_an_old_picture_corrects_itself_by_the_refusal() -> None:

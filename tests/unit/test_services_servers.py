@@ -12,8 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hermes_cli.services.cache import cached_program
 from hermes_cli.services.redis_server import process_behind
 from hermes_cli.services.weaviate_server import is_ready
+from tests import servers
 from tests.servers import RedisServer, WeaviateAddress, WeaviateServer, start_or_skip
 
 
@@ -91,3 +93,28 @@ def test_a_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline, "the server outlived the process that started it"
         time.sleep(0.05)
+
+
+def test_what_was_got_into_the_cache_is_on_the_tests_path_behind_everything_else() -> None:
+    assert os.environ["PATH"].split(os.pathsep)[-1] == str(cached_program("redis-server").parent)
+
+
+@pytest.mark.parametrize("kind", [RedisServer, WeaviateServer])
+def test_a_missing_program_skips_here_and_fails_in_ci(
+    kind: type[RedisServer | WeaviateServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HERMES_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(servers, "IN_CI", False)
+    with pytest.raises(pytest.skip.Exception, match="make services-install"):
+        start_or_skip(kind(tmp_path / "data"))
+    monkeypatch.setattr(servers, "IN_CI", True)
+    with pytest.raises(pytest.fail.Exception, match="make services-install"):
+        start_or_skip(kind(tmp_path / "data"))
+
+
+def test_a_server_that_was_never_started_can_be_stopped(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path / "redis")
+    server.stop()
+    server.kill()
+    assert not server.running

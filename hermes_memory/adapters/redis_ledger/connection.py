@@ -59,6 +59,7 @@ def client_of(to: Redis) -> Any:
         "max_connections": to.max_connections,
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "driver_info": None,  # else each new connection reads package metadata from disk
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
     }
     if to.password is not None:

@@ -72,7 +72,8 @@ async def free(store: Store, tag: str) -> int:
     by_kind: dict[str, list[str]] = {"n": [], "s": [], "j": []}
     for entry in entries:
         by_kind[entry[0]].append(entry[2:])
-    left = sum([await _unname(store, UserKey.parse(name)) for name in by_kind["n"]])
+    # A name that is announced meanwhile is that of a user who comes back.
+    left = sum([await registry.unlist(store, UserKey.parse(name)) for name in by_kind["n"]])
     pointer = store.layout.pointer
     await store.link.scripts("free", [([pointer("s", of)], [f"{tag}:"]) for of in by_kind["s"]])
     await store.link.commands([("HDEL", pointer("j", of), tag) for of in by_kind["j"]])
@@ -80,49 +81,33 @@ async def free(store: Store, tag: str) -> int:
     return left + int(await store.link.command("SCARD", freeing))
 
 
-async def _unname(store: Store, key: UserKey) -> int:
-    """Take a user out of the lists; 1 if a list still names it without reason."""
-    await registry.unlist(store, key)
-    tag = store.layout.tag(key)
-    named = await registry.names_left(store, key)
-    alive, feeding = await store.link.commands(
-        [
-            ("HEXISTS", store.layout.of_user(tag, "head"), "live"),
-            ("EXISTS", store.layout.of_user(tag, "outbox")),
-        ]
-    )
-    return int(not alive and named > feeding)
-
-
 async def sweep(store: Store, now: datetime, turns_hours: float, operations_hours: float) -> int:
     """Visit every user that is due; returns how many turns and operations went."""
     now_us = codec.micros(now)
     before = (now_us - round(turns_hours * _HOUR_US), now_us - round(operations_hours * _HOUR_US))
+    due = await asyncio.gather(*(_due(store, number, *before) for number in range(SHARDS)))
+    visits = [(number, tag) for number, tags in enumerate(due) for tag in sorted(tags)]
     removed = 0
-    for number in range(SHARDS):
-        due = await _due(store, number, "due_turns", before[0]) | await _due(
-            store, number, "due_ops", before[1]
-        )
-        tags = sorted(due)
-        for start in range(0, len(tags), SWEEP_USERS):
-            chunk = tags[start : start + SWEEP_USERS]
-            removed += sum(await asyncio.gather(*(_visit(store, number, tag, before) for tag in chunk)))
+    for start in range(0, len(visits), SWEEP_USERS):
+        chunk = visits[start : start + SWEEP_USERS]
+        removed += sum(await asyncio.gather(*(_visit(store, *each, before) for each in chunk)))
     return removed
 
 
-async def _due(store: Store, number: int, part: str, before_us: int) -> set[str]:
+async def _due(store: Store, number: int, turns_us: int, operations_us: int) -> set[str]:
     """The tags of a shard's users that may have something older."""
-    due = store.layout.of_shard(number, part)
     found: set[str] = set()
-    offset = 0
-    while True:
-        page = await store.link.command(
-            "ZRANGEBYSCORE", due, "-inf", f"({before_us}", "LIMIT", offset, DUE_PAGE
-        )
-        found.update(tag.decode("ascii") for tag in page)
-        offset += len(page)
-        if len(page) < DUE_PAGE:
-            return found
+    for part, before_us in (("due_turns", turns_us), ("due_ops", operations_us)):
+        due = store.layout.of_shard(number, part)
+        offset, page = 0, [b""]
+        while page:
+            page = await store.link.command(
+                "ZRANGEBYSCORE", due, "-inf", f"({before_us}", "LIMIT", offset, DUE_PAGE
+            )
+            found.update(tag.decode("ascii") for tag in page)
+            offset += len(page)
+            page = page if len(page) == DUE_PAGE else []
+    return found
 
 
 async def _visit(store: Store, number: int, tag: str, before: tuple[int, int]) -> int:

@@ -112,7 +112,11 @@ async def documents(store: Store, key: UserKey, memory_ids: Sequence[str]) -> li
     """Those that exist and have a vector."""
     if not memory_ids:
         return []
-    found = await store.of_user("documents", key, *memory_ids)
+    tag = store.layout.tag(key)
+    wanted = rows.table((id_,) for id_ in memory_ids)
+    _, *found = await store.as_owner(
+        lambda: store.link.script("documents", store.keys(tag, meta=True), [*store.identity(), *wanted])
+    )
     matrix = codec.load_matrix(b"".join(row[2] for row in found), store.embedder.dimension)
     return [
         (rows.load_memory(body, beside), np.asarray(vector))

@@ -8,6 +8,7 @@ only if nobody announced since: each announcement leaves another mark.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 from hermes_memory.adapters.redis_ledger.layout import KINDS, SHARDS
@@ -70,12 +71,31 @@ async def _right(store: Store, kind: str, keys: Sequence[UserKey]) -> list[UserK
     marks = await store.link.commands([_mark(store, tag) for tag in tags])  # before the proof
     proofs = await store.link.commands([_proof(store, kind, tag) for tag in tags])
     stale = [
-        ([*store.layout.shard(store.layout.shard_of(tag))], (tag, mark, str(key), _POSITION[kind]))
+        _unlisting(store, tag, mark, key, [kind])
         for key, tag, mark, proof in zip(keys, tags, marks, proofs, strict=True)
         if not proof and mark is not None
     ]
     await store.link.scripts("unlist", stale)
     return [key for key, proof in zip(keys, proofs, strict=True) if proof]
+
+
+async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)) -> int:
+    """Take a user out of the lists that name it wrongly by now; returns how many name it wrongly still."""
+    tag = store.layout.tag(key)
+    mark = await store.link.command(*_mark(store, tag))
+    if mark is None or not kinds:
+        return 0
+    proofs = await store.link.commands([_proof(store, kind, tag) for kind in kinds])
+    stale = [kind for kind, proof in zip(kinds, proofs, strict=True) if not proof]
+    gone = await store.link.script("unlist", *_unlisting(store, tag, mark, key, stale))
+    return 0 if gone else len(stale)
+
+
+def _unlisting(
+    store: Store, tag: str, mark: bytes, key: UserKey, kinds: Sequence[str]
+) -> tuple[list[str], list[Any]]:
+    shard = store.layout.shard(store.layout.shard_of(tag))
+    return shard, [tag, mark, str(key), *(_POSITION[kind] for kind in kinds)]
 
 
 def _mark(store: Store, tag: str) -> tuple[str, ...]:
@@ -85,18 +105,3 @@ def _mark(store: Store, tag: str) -> tuple[str, ...]:
 def _proof(store: Store, kind: str, tag: str) -> tuple[str, ...]:
     command, part, *more = _PROOF[kind]
     return command, store.layout.of_user(tag, part), *more
-
-
-async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)) -> None:
-    """Take a user out of the lists that name it wrongly by now."""
-    for kind in kinds:
-        await _right(store, kind, [key])
-
-
-async def names_left(store: Store, key: UserKey) -> int:
-    """How many lists still name the user."""
-    number = store.layout.shard_of(store.layout.tag(key))
-    scores = await store.link.commands(
-        [("ZSCORE", store.layout.of_shard(number, kind), str(key)) for kind in KINDS]
-    )
-    return sum(score is not None for score in scores)

@@ -15,6 +15,7 @@ _SHARED = {
     "commit": ("reader", "model", "announcing", "frozen"),
     "erase": ("reader", "announcing"),
     "activate": ("reader", "model"),
+    "documents": ("reader", "model"),
     "touch": ("reader",),
     "claim": ("reader",),
     "begin": ("reader",),
