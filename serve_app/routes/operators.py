@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from hermes_memory.app.commands import Maintain
 from hermes_memory.app.users import operation_id_of
-from hermes_memory.app.views import alerts_page
+from hermes_memory.app.views import alerts_page, dead_letters_page
 from hermes_memory.errors import NotFound
 from serve_app.routes.memories import Cursor, Limit
 from serve_app.schemas import HostsIn, MaintainIn
@@ -31,6 +31,12 @@ async def post_alert(alert: AlertPath, at: Services_) -> dict[str, Any]:
     if not await at.ledger.close_alert(DEFAULT_NAMESPACE, alert):
         raise NotFound("open alert")
     return {"id": alert, "status": "closed"}
+
+
+@router.get("/v1/admin/dead-letters", summary="What the long-term index refused")
+async def get_dead_letters(at: Services_, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+    """By user, with the oldest 200 memories of each. `hermes reindex --user` tries again and clears what it settles."""
+    return await dead_letters_page(at.ledger, DEFAULT_NAMESPACE, cursor, limit)
 
 
 @router.post("/v1/admin/users/{user}/maintain", summary="The night's work for one user")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -399,6 +400,20 @@ async def test_alerts_are_listed_and_closed(user: Someone) -> None:
     assert (closed.status_code, closed.json()) == (200, {"id": alert["id"], "status": "closed"})
     check_problem(await user.api.post(f"/v1/admin/alerts/{alert['id']}"), 404, "not_found")
     assert alert["id"] not in {a["id"] for a in (await user.api.get("/v1/admin/alerts")).json()["alerts"]}
+
+
+def _refuse(user: Someone) -> None:
+    with sqlite3.connect(user.api.data / "hermes.db") as ledger:
+        sql = "INSERT INTO outbox (name, op, memory_id, reason) VALUES (?, 'put', 'm1', 'too_large')"
+        ledger.execute(sql, (f"default/{user.name}",))
+
+
+async def test_what_an_index_refused_is_listed(user: Someone) -> None:
+    await user.remember(PEANUTS)
+    await asyncio.to_thread(_refuse, user)
+    letters = (await user.api.get("/v1/admin/dead-letters")).json()
+    (own,) = [one for one in letters["dead_letters"] if one["user_id"] == user.name]
+    assert own["memories"] == [{"memory_id": "m1", "op": "put", "reason": "too_large"}]
 
 
 async def test_health(api: Api) -> None:
