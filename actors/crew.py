@@ -86,7 +86,7 @@ def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: s
     Hosts are spread over the nodes; over those that declare ``node_resource``, where some do.
     """
     remote: Any = ray.remote(UserActorHost)
-    declared = node_resource and ray.cluster_resources().get(node_resource, 0)
+    declared = node_resource and ray.cluster_resources().get(node_resource, 0)  # type: ignore[no-untyped-call]
     actor: ActorHandle[Any] = remote.options(
         name=seat.name,
         namespace=NAMESPACE,

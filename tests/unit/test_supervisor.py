@@ -66,8 +66,8 @@ class Host:
         self.stopped = self.seat not in Pooled(pool).standing()
         return self.stopped
 
-    async def ask(self, key: UserKey, query: Any) -> str:
-        return self.seat.name
+    async def ask(self, key: UserKey, query: Any) -> dict[str, Any]:
+        return {"at": self.seat.name}
 
 
 class Office:
@@ -271,8 +271,10 @@ async def test_a_silent_host_is_ended_after_its_time_and_comes_back(
     office.now = 11.0
     await supervisor.round()
     assert office.there == named(0, 1)
-    key = next(k for n in range(50) if Pooled(HostPool(2)).seat_of(k := UserKey("a", f"u{n}")).name[-1] == "1")
-    assert await users.ask(key, Summarise()) == "hermes-host-1"  # type: ignore[comparison-overlap]
+    key = next(
+        k for n in range(50) if Pooled(HostPool(2)).seat_of(k := UserKey("a", f"u{n}")).name[-1] == "1"
+    )
+    assert await users.ask(key, Summarise()) == {"at": "hermes-host-1"}
     assert len(office.crew.ended) == 1
 
 
