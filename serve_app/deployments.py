@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,6 +28,8 @@ from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
 from serve_app.services import Services
+
+log = logging.getLogger(__name__)
 
 WAKE_PAGE = 500
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
@@ -83,6 +86,10 @@ class Ingress:
         )
         users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
         supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
+        if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
+            log.warning(
+                "the ledger is a file, and the cluster has several nodes: all of them must see that file"
+            )
         if pooled:
             await supervisor.settle(settings.actors.hosts)
         beside = [asyncio.create_task(supervisor.run())]
@@ -178,6 +185,7 @@ def bind(settings: Settings, data: str) -> Application:
     ingress = serve.deployment(
         name="Ingress",
         num_replicas=settings.serve.ingress_replicas,
+        max_queued_requests=settings.serve.max_ongoing_requests,  # one more is 503: what waits is bounded too
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
         graceful_shutdown_timeout_s=settings.serve.drain_s,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
