@@ -32,6 +32,7 @@ from serve_app.services import Services
 log = logging.getLogger(__name__)
 
 WAKE_PAGE = 500
+PROBE_S = 4.0  # for a host to tell how it is: less than readiness waits
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 
 
@@ -126,7 +127,7 @@ class Ingress:
 def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
     actors = settings.actors
     rules = CallRules(
-        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=actors.ping_s,
+        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
         max_in_flight=settings.serve.max_in_flight,
     )  # fmt: skip
     return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
