@@ -22,6 +22,7 @@ from actors.placement import Pooled, Seat
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.ledger import HostPool
 from tests.cluster.crowd import Crowd
+from tests.cluster.harness import records, say
 from tests.cluster.nodes import Nodes, three_nodes
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray runs in this process and warns of itself
@@ -99,6 +100,19 @@ def test_a_host_that_stands_still_is_noticed_and_its_users_only_wait(
     assert [turn["message_id"] for turn in turns] == ["m-1"]
 
 
+def test_a_host_that_is_asked_to_end_writes_down_what_is_only_in_memory(
+    nodes: Nodes, http: httpx.Client
+) -> None:
+    """SIGTERM, as when a node is drained: access counts are no commit, and are written down lazily."""
+    user = _user_of("hermes-host-0", "leaver")
+    say(http, user, "I'm allergic to peanuts.", user)
+    pid = nodes.hosts()["hermes-host-0"]["pid"]
+    assert http.post(f"/v1/users/{user}/recall", json={"query": "peanuts"}).json()["memories"]
+    os.kill(pid, signal.SIGTERM)
+    psutil.Process(pid).wait(20)
+    assert [memory["access_count"] for memory in records(http, user)] == [1]
+
+
 async def test_a_call_that_nobody_waits_for_is_taken_back(nodes: Nodes) -> None:
     import ray
 
@@ -127,11 +141,9 @@ async def test_a_call_that_nobody_waits_for_is_taken_back(nodes: Nodes) -> None:
     abandoned.cancel()
     for _ in range(100):
         await asyncio.sleep(0.1)
-        left = await link.call("count", timeout_s=5)
-        if not left:
-            break
-    else:
-        raise AssertionError(f"{left} calls go on for nobody")
+        if not await link.call("count", timeout_s=5):
+            return
+    raise AssertionError("calls go on for nobody")
 
 
 async def test_ending_a_host_that_is_not_there_is_no_error(nodes: Nodes) -> None:

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hermes_cli.main import app
-from hermes_memory.client import transport
 
 
 class Server:
@@ -35,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     def patched(**options: Any) -> httpx.Client:
         return client(**options | {"transport": httpx.MockTransport(answering)})
 
-    monkeypatch.setattr(transport.httpx, "Client", patched)
+    monkeypatch.setattr("hermes_memory.client.transport.httpx.Client", patched)
     yield answering
 
 

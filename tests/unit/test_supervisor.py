@@ -331,6 +331,27 @@ async def test_a_host_that_cannot_read_the_ledger_is_sent_away_later(
     assert office.there == named(0)
 
 
+async def test_a_host_that_takes_long_to_go_is_not_ended_while_it_lives(office: Office) -> None:
+    supervisor, users = office.supervisor()
+    await supervisor.settle(2)
+    await supervisor.round()
+    host, asleep = office.made[1], asyncio.Event()
+
+    async def slow() -> bool:
+        await asleep.wait()
+        return True
+
+    host.retire = slow  # type: ignore[method-assign]
+    users.reseat(await office.ledger.resize_host_pool(1))
+    for _ in range(3):
+        office.now += 9.0
+        await supervisor.round()
+    assert office.there == named(0, 1)
+    asleep.set()
+    await supervisor.round()
+    assert office.crew.ended == [("hermes-host-1", True)]
+
+
 async def test_hosts_of_one_user_are_watched_once_they_were_called(office: Office) -> None:
     users = SeatedUsers(Dedicated(HostPool()), office.crew.connect, CALLS)
     ledger: Any = office.ledger
