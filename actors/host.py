@@ -18,6 +18,7 @@ from ray.actor import ActorHandle
 
 from actors.distiller import ServeDistiller
 from actors.placement import Seat, build_seating, owns
+from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
@@ -33,8 +34,9 @@ class UserActorHost:
 
     def __init__(self, seat: Seat, document: dict[str, Any], data: str) -> None:
         settings = settings_of(document)
+        configure(settings.logging.format, settings.logging.level, seat.name)
         seating = build_seating(settings.actors.placement, settings.actors.hosts)
-        self._metrics = PrometheusMetrics()
+        self._metrics = PrometheusMetrics(process=True)
         self._host = build_host(
             seat.name,
             settings,
@@ -78,8 +80,9 @@ class UserActorHost:
         return {"pid": os.getpid(), **self._host.stats()}
 
     async def metrics(self) -> bytes:
-        """What this host has counted, in Prometheus' text format."""
-        return self._metrics.render()
+        """What this host has counted, in Prometheus' text format. Answers also while the host cannot start."""
+        self._host.measure()
+        return await asyncio.to_thread(self._metrics.render)
 
     async def stop(self) -> None:
         """Put everyone to sleep before the actor ends."""

@@ -18,6 +18,7 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import Fenced, HermesError, LeaseLost, OutcomeUnknown
 
 LOST = (ActorUnavailableError, ActorDiedError, RayActorError, GetTimeoutError, TimeoutError)
+WATCH_S = 2.0  # how long a host may take to say how it is
 RETRY_S = 0.1  # the first pause before another try; it doubles up to ten times that
 
 Start = Callable[[Seat], ActorHandle[Any]]
@@ -76,22 +77,21 @@ class RayUsers:
         """Wake a user who has unread turns."""
         await self._persist(key, lambda actor: actor.wake.remote(key), self._call_timeout_s)
 
-    async def stats(self) -> list[dict[str, Any]]:
-        """Counts of every standing host. Raises OutcomeUnknown when one does not answer."""
-        seats = self._seating.standing()
-        return [
-            await self._persist_at(seat, lambda actor: actor.stats.remote(), self._call_timeout_s)
-            for seat in seats
-        ]
+    async def stats(self) -> dict[str, dict[str, Any] | BaseException]:
+        """Counts of every standing host by its name, or what came instead of an answer; all are asked at once."""
+        return await self._each(lambda actor: actor.stats.remote())
 
-    async def metrics(self) -> dict[str, bytes]:
-        """The metrics of every standing host, in Prometheus' text format, by the host's name."""
+    async def metrics(self) -> dict[str, bytes | None]:
+        """The metrics of every standing host by its name, in Prometheus' text format; None of one that is away."""
+        texts = await self._each(lambda actor: actor.metrics.remote())
+        return {name: text if isinstance(text, bytes) else None for name, text in texts.items()}
+
+    async def _each(self, call: Callable[[ActorHandle[Any]], Any]) -> dict[str, Any]:
+        """One try at every standing host: who watches must not wait for the one that hangs."""
         seats = self._seating.standing()
-        texts = [
-            await self._persist_at(seat, lambda actor: actor.metrics.remote(), self._call_timeout_s)
-            for seat in seats
-        ]
-        return {seat.name: text for seat, text in zip(seats, texts, strict=True)}
+        tries = [asyncio.wait_for(self._once(seat, call, WATCH_S), WATCH_S) for seat in seats]
+        answers = await asyncio.gather(*tries, return_exceptions=True)
+        return {seat.name: answer for seat, answer in zip(seats, answers, strict=True)}
 
     async def _persist(self, key: UserKey, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
         return await self._persist_at(self._seating.seat_of(key), call, timeout_s)

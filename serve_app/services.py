@@ -20,18 +20,19 @@ from hermes_memory.ports.ledger import Ledger
 DEFAULT_NAMESPACE = "default"
 
 Probe = Callable[[], Awaitable[dict[str, Any]]]
-Scrape = Callable[[], Awaitable[dict[str, bytes]]]
+Scrape = Callable[[], Awaitable[dict[str, bytes | None]]]
 
 
-async def _nobody() -> dict[str, bytes]:
+async def _nobody() -> dict[str, bytes | None]:
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything behind the routes; ``probes`` name what readiness depends on.
+    """Everything behind the routes; ``probes`` ask each dependency, ``spare`` names those that may be away.
 
-    ``scrape`` gives the metrics of the other processes by name.
+    ``process`` is this one's name in the metrics; ``scrape`` gives those of the others by name, None of one that does
+    not answer.
     """
 
     users: Users
@@ -41,6 +42,8 @@ class Services:
     settings: Settings
     metrics: PrometheusMetrics
     probes: dict[str, Probe]
+    spare: frozenset[str] = frozenset()
+    process: str = "ingress"
     scrape: Scrape = _nobody
 
 
