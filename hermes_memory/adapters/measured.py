@@ -7,13 +7,13 @@ by the error's code, also where the error is an answer (``version_conflict``, ``
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import wraps
 from typing import Any, cast
 
+from hermes_memory.adapters.metric_catalogue import methods_of
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.errors import LeaseLost
 from hermes_memory.ports.distiller import Distilled, Distiller
@@ -44,11 +44,10 @@ class _Measured:
 
     def __init__(self, inner: Any, port: type, metrics: Metrics, what: str) -> None:
         self._inner, self._metrics = inner, metrics
-        for name, call in vars(port).items():
-            if inspect.iscoroutinefunction(call):
-                setattr(
-                    self, name, _timed(getattr(self, f"_{name}", getattr(inner, name)), name, metrics, what)
-                )
+        for name in methods_of(port):
+            call = getattr(self, f"_{name}", None) or getattr(inner, name, None)
+            if call is not None:  # an adapter of before lacks it, and says so when it is called
+                setattr(self, name, _timed(call, name, metrics, what))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

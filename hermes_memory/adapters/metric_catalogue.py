@@ -72,8 +72,8 @@ SLOW = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.
 FEW = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 50.0)
 
 _REASONS = frozenset(reason.value for reason in Reason)
-STAGES = frozenset({"embed", "actor", "find", "rank", "index", "rerank", "assemble"})
-PARTS = frozenset({"reranker", "index", "embedder"})
+STAGES = frozenset({"embed", "actor", "rank", "index", "rerank", "assemble"})
+PARTS = frozenset({"reranker", "index"})
 OUTCOMES = frozenset({"accepted", "refused"})
 RENEWALS = frozenset({"renewed", "lost", "failed"})
 STATUSES_OF_HTTP = Open(r"[1-5][0-9]{2}", 40)
