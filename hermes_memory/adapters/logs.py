@@ -58,7 +58,7 @@ def event_of(record: logging.LogRecord, process: str) -> dict[str, Any]:
         "level": record.levelname,
         "logger": record.name,
         "process": process,
-        "event": record.getMessage() if ours else _template(record),
+        "event": _said(record) if ours else _template(record),
     }
     if ours:
         event |= {name: record.__dict__[name] for name in FIELDS if name in record.__dict__}
@@ -67,6 +67,16 @@ def event_of(record: logging.LogRecord, process: str) -> dict[str, Any]:
     if record.exc_info and record.exc_info[1] is not None:
         event |= {"error": kinds(record.exc_info[1]), "at": frames(record.exc_info[1])}
     return event
+
+
+def _said(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (
+        TypeError,
+        ValueError,
+    ):  # a call site of ours that does not fit: the standard library would print both
+        return _template(record)
 
 
 def _template(record: logging.LogRecord) -> str:

@@ -19,6 +19,7 @@ from serve_app.api import create_app
 from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.routes import health
 from serve_app.services import Probe
+from tests.unit.test_metrics import samples
 
 API = load_settings().api
 
@@ -45,9 +46,9 @@ async def slow() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def asking(probes: Mapping[str, Probe]) -> AsyncIterator[httpx.AsyncClient]:
+async def asking(probes: Mapping[str, Probe], **more: Any) -> AsyncIterator[httpx.AsyncClient]:
     """A client of an app that depends on what the probes ask."""
-    services = SimpleNamespace(metrics=PrometheusMetrics(), probes=dict(probes), spare=SPARE)
+    services = SimpleNamespace(metrics=PrometheusMetrics(), probes=dict(probes), spare=SPARE, **more)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
@@ -172,3 +173,22 @@ async def test_a_store_is_asked_by_its_own_ping() -> None:
     store: Any = Store()
     assert await store_probe(store, "redis")() == {"kind": "redis"}
     assert store.pinged == 1
+
+
+# metrics
+
+
+async def test_the_metrics_tell_which_process_is_away() -> None:
+    host = PrometheusMetrics()
+    host.gauge("hermes_users_awake", 3)
+
+    async def scrape() -> dict[str, bytes | None]:
+        return {"hermes-host-0": host.render(), "hermes-host-1": None}
+
+    async with asking({}, process="ingress-7", scrape=scrape) as client:
+        answer = await client.get("/metrics")
+    assert samples(answer.content, "hermes_up") == {
+        (("process", "ingress-7"),): 1.0, (("process", "hermes-host-0"),): 1.0, (("process", "hermes-host-1"),): 0.0,
+    }  # fmt: skip
+    awake = samples(answer.content, "hermes_users_awake")
+    assert awake == {(("process", "hermes-host-0"),): 3.0, (("process", "ingress-7"),): 0.0}
