@@ -131,7 +131,7 @@ def _process(what: str) -> str:
     return f"{what}-{serve.get_replica_context().replica_tag}"
 
 
-def _serve_logging(settings: Settings) -> dict[str, Any]:
+def serve_logging(settings: Settings) -> dict[str, Any]:
     """What Serve itself logs: no access log, whose paths name users."""
     encoding = {"text": "TEXT", "json": "JSON"}[settings.logging.format]
     return {"encoding": encoding, "log_level": settings.logging.level, "enable_access_log": False}
@@ -169,14 +169,14 @@ def bind(settings: Settings, data: str) -> Application:
     document = document_of(settings)
     distiller = serve.deployment(
         name=DEPLOYMENT,
-        logging_config=_serve_logging(settings),
+        logging_config=serve_logging(settings),
         num_replicas=settings.serve.distiller_replicas,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(Distiller).bind(document)
     ingress = serve.deployment(
         name="Ingress",
-        logging_config=_serve_logging(settings),
+        logging_config=serve_logging(settings),
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))

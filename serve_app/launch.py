@@ -119,14 +119,17 @@ class Server:
         from actors.distiller import APP
         from actors.host import start_host
         from actors.placement import build_seating
-        from serve_app.deployments import bind
+        from serve_app.deployments import bind, serve_logging
 
         self.say("starting the user hosts and the app")
         actors = self.settings.actors
         for seat in build_seating(actors.placement, actors.hosts).standing():
             start_host(seat, document_of(self.settings), str(data))
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
-        serve.start(http_options={"host": self.settings.serve.host, "port": self.settings.serve.port})
+        serve.start(
+            http_options={"host": self.settings.serve.host, "port": self.settings.serve.port},
+            logging_config=serve_logging(self.settings),  # its access log names users
+        )
         serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/")
 
     def stop(self) -> None:
