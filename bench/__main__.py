@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench import (
     conflict_suite,
+    counting_cost,
     extraction_quality,
     extraction_zh,
     gate_cost,
@@ -54,6 +55,7 @@ class Benchmark:
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "counting": Benchmark(counting_cost.run, counting_cost.LIMITS),
     "gates": Benchmark(gate_cost.run, gate_cost.LIMITS),
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),

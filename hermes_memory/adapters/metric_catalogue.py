@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
+from typing import Any
 
 from hermes_memory import errors
 from hermes_memory.app.commands import Command
@@ -105,7 +106,7 @@ def _every(**labels: Iterable[str]) -> tuple[Labels, ...]:
     return tuple(dict(zip(labels, values, strict=True)) for values in product(*map(sorted, labels.values())))
 
 
-def _moves(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> tuple[Labels, ...]:
+def _moves(table: Mapping[Any, StrEnum]) -> tuple[Labels, ...]:
     return tuple(
         {"from": before.value, "to": after.value, "event": event.value}
         for (before, event), after in table.items()

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.samples import Sample
-from prometheus_client.utils import floatToGoString
 
 from hermes_memory.adapters.metric_catalogue import CATALOGUE, OTHER, Kind, Open, Spec, Values
 
@@ -158,9 +157,13 @@ class _Undeclared:
 
 def _line(sample: Sample) -> str:
     if not sample.labels:
-        return f"{sample.name} {floatToGoString(sample.value)}\n"
+        return f"{sample.name} {_number(sample.value)}\n"
     labels = ",".join([f'{label}="{_escaped(value)}"' for label, value in sample.labels.items()])
-    return f"{sample.name}{{{labels}}} {floatToGoString(sample.value)}\n"
+    return f"{sample.name}{{{labels}}} {_number(sample.value)}\n"
+
+
+def _number(value: float) -> str:
+    return repr(float(value)).replace("inf", "Inf").replace("nan", "NaN")
 
 
 def _escaped(value: str) -> str:

@@ -32,7 +32,11 @@ def code_of(error: BaseException) -> str:
     return "timeout" if isinstance(error, TimeoutError) else "internal"
 
 
-@cache
 def name_of(kind: type) -> str:
     """A class as a label: ``FailExtraction`` is ``fail_extraction``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    return _snake(kind.__name__)
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

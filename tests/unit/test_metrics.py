@@ -117,7 +117,7 @@ def test_null_metrics_render_nothing() -> None:
 def test_what_is_not_declared_raises_here(name: str, labels: dict[str, str]) -> None:
     assert PrometheusMetrics.strict
     with pytest.raises(ValueError, match=name):
-        PrometheusMetrics().count(name, **labels)
+        PrometheusMetrics().count(name, 1, **labels)
 
 
 def test_in_production_it_counts_as_undeclared_and_shows_nowhere(
