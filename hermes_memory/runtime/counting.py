@@ -31,9 +31,9 @@ def count_commit(metrics: Metrics, commit: Commit) -> None:
 def _count_move(metrics: Metrics, entry: AuditEntry, before: str, after: str) -> None:
     """The transition behind an entry; an entry may also tell of something that has no table, such as a tier."""
     if event := _lock_event(before, after, entry.reason):
-        metrics.count("hermes_lock_transitions_total", **{"from": before, "to": after, "event": event})
+        metrics.count("hermes_lock_transitions_total", 1, **{"from": before, "to": after, "event": event})
     elif event := _STATUS_EVENTS.get((before, after)):
-        metrics.count("hermes_status_transitions_total", **{"from": before, "to": after, "event": event})
+        metrics.count("hermes_status_transitions_total", 1, **{"from": before, "to": after, "event": event})
 
 
 def _lock_event(before: str, after: str, reason: str) -> str | None:
