@@ -19,6 +19,7 @@ from typing import Any
 
 from actors.distiller import ServeDistiller
 from actors.placement import Seat, build_seating, carried
+from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
@@ -46,8 +47,9 @@ class UserActorHost:
         own_process: bool = False,
     ) -> None:
         settings = settings_of(document)
+        configure(settings.logging.format, settings.logging.level, seat.name)
         self._seat, self._seating = seat, build_seating(settings.actors.placement, HostPool())
-        self._metrics = PrometheusMetrics()
+        self._metrics = PrometheusMetrics(process=True)
         self._host = build_host(
             seat.name,
             settings,
@@ -108,8 +110,9 @@ class UserActorHost:
         return {"pid": os.getpid(), **self._host.stats()}
 
     async def metrics(self) -> bytes:
-        """What this host has counted, in Prometheus' text format."""
-        return self._metrics.render()
+        """What this host has counted, in Prometheus' text format. Answers also while the host cannot start."""
+        self._host.measure()
+        return await asyncio.to_thread(self._metrics.render)
 
     async def reseat(self) -> HostPool:
         """Look at the size of the pool, and let go of whom another host carries now."""

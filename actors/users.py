@@ -147,26 +147,21 @@ class SeatedUsers:
         self._links[seat.name] = seat, link
         return link
 
-    async def stats(self) -> list[dict[str, Any]]:
-        """Counts of every standing host. Raises OutcomeUnknown when one does not answer in time."""
-        try:
-            return list(
-                await asyncio.gather(*(self._told(seat, "stats") for seat in self._seating.standing()))
-            )
-        except Unreachable:
-            raise OutcomeUnknown from None
+    async def stats(self) -> dict[str, dict[str, Any] | BaseException]:
+        """Counts of every standing host by its name, or what came instead of an answer; all are asked at once."""
+        return await self._each("stats")
 
-    async def metrics(self) -> dict[str, bytes]:
-        """The metrics of every standing host that answers in time, in Prometheus' text format, by its name."""
+    async def metrics(self) -> dict[str, bytes | None]:
+        """The metrics of every standing host by its name, in Prometheus' text format; None of one that is away."""
+        texts = await self._each("metrics")
+        return {name: text if isinstance(text, bytes) else None for name, text in texts.items()}
+
+    async def _each(self, method: str) -> dict[str, Any]:
+        """One try at every standing host: who watches must not wait for the one that hangs."""
         seats = self._seating.standing()
-        texts = await asyncio.gather(*(self._told(seat, "metrics") for seat in seats), return_exceptions=True)
-        for seat, text in zip(seats, texts, strict=True):
-            if isinstance(text, BaseException):
-                log.warning("no metrics of %s: %s", seat.name, type(text).__name__)
-        return {seat.name: text for seat, text in zip(seats, texts, strict=True) if isinstance(text, bytes)}
-
-    async def _told(self, seat: Seat, method: str) -> Any:
-        return await self.call(seat, method, timeout_s=self._rules.probe_s)
+        tries = (self.call(seat, method, timeout_s=self._rules.probe_s) for seat in seats)
+        answers = await asyncio.gather(*tries, return_exceptions=True)
+        return {seat.name: answer for seat, answer in zip(seats, answers, strict=True)}
 
     # trying again
 

@@ -16,6 +16,7 @@ from bench import (
     archive_search,
     cluster_adapters,
     conflict_suite,
+    counting_cost,
     extraction_quality,
     extraction_zh,
     gate_cost,
@@ -58,6 +59,7 @@ class Benchmark:
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "counting": Benchmark(counting_cost.run, counting_cost.LIMITS),
     "gates": Benchmark(gate_cost.run, gate_cost.LIMITS),
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
     "ingress": Benchmark(ingress.run, ingress.LIMITS),

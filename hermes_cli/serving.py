@@ -39,6 +39,9 @@ def serve(
     wanted = {name: value for name, value in given.items() if value is not None}
     settings = load_settings(config, {"serve": wanted} if wanted else {})
 
+    from hermes_memory.adapters.logs import configure
+
+    configure(settings.logging.format, settings.logging.level, "server")
     from serve_app.launch import Server  # loads FastAPI; a wrong configuration is told before
 
     steps, signals = _Steps(stdout()), _Signals()

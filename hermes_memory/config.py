@@ -188,6 +188,14 @@ class ServeSettings:
     drain_s: Annotated[float, Field(ge=0)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggingSettings:
+    """What the server's processes log, and how."""
+
+    format: Literal["text", "json"]
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -211,6 +219,7 @@ class Settings:
     batch: BatchSettings
     api: ApiSettings
     serve: ServeSettings
+    logging: LoggingSettings
 
     @property
     def rules(self) -> Rules:

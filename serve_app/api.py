@@ -12,6 +12,7 @@ from hermes_memory import __version__
 from hermes_memory.config import ApiSettings
 from serve_app import problems
 from serve_app.limits import BodyLimit, QuotedPath, RequestId
+from serve_app.measuring import Measured
 from serve_app.queries import known_parameters
 from serve_app.routes import capture, health, memories, operators, recall, user
 from serve_app.services import Services
@@ -53,6 +54,9 @@ def create_app(open_services: Open, limits: ApiSettings) -> FastAPI:
     app.include_router(health.router)
     problems.install(app)
     app.add_middleware(BodyLimit, max_bytes=limits.max_body_bytes)
+    app.add_middleware(
+        Measured
+    )  # where the path is in its one form, and what is refused before is not a request
     app.add_middleware(QuotedPath)
     app.add_middleware(RequestId)  # added last: it is the outermost
     return app

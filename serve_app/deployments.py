@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,20 @@ from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
 from actors.users import CallRules, SeatedUsers
+from hermes_memory.adapters.logs import configure
+from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Placement, Settings, document_of, load_settings, settings_of
 from hermes_memory.core.candidate import ExtractionRequest
+from hermes_memory.core.failures import told
+from hermes_memory.errors import ExtractionFailed, HermesError
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
-from serve_app.options import of_distiller, of_ingress
+from serve_app.options import logging_config, of_distiller, of_ingress
+from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.services import Services
 
 log = logging.getLogger(__name__)
@@ -42,16 +47,19 @@ class Distiller:
 
     def __init__(self, document: dict[str, Any]) -> None:
         settings = settings_of(document)
+        configure(settings.logging.format, settings.logging.level, _process("distiller"))
         self._embedder = build_embedder(settings)
         self._distiller = build_distiller(settings, self._embedder)
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with their vectors."""
-        return await self._distiller.distil(request)
+        with _without_words():
+            return await self._distiller.distil(request)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
-        return await self._distiller.embed(texts)
+        with _without_words():
+            return await self._distiller.embed(texts)
 
     async def ready(self) -> dict[str, Any]:
         """What it works with."""
@@ -78,9 +86,11 @@ class Ingress:
 
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[Services]:
-        settings = self._settings
+        settings, process = self._settings, _process("ingress")
+        configure(settings.logging.format, settings.logging.level, process)
         embedder = build_embedder(settings)
-        ledger = build_ledger(settings, Path(self._data))
+        metrics = PrometheusMetrics(process=True)
+        ledger = measured_ledger(build_ledger(settings, Path(self._data)), metrics)
         await ledger.open(embedder.info)
         await embedder.queries(["ready"])
         crew = RayCrew(
@@ -103,12 +113,14 @@ class Ingress:
             embedder=embedder,
             policy=build_policy(settings),
             settings=settings,
-            metrics=PrometheusMetrics(),
+            metrics=metrics,
             probes={
-                "ledger": _ledger_probe(ledger),
-                "hosts": _hosts_probe(users),
+                "ledger": store_probe(ledger, settings.ledger.kind),
+                "hosts": hosts_probe(users.stats),
                 "distiller": self._distiller_probe,
             },
+            spare=SPARE,
+            process=process,
             scrape=users.metrics,
             hosts=supervisor if pooled else None,
         )
@@ -123,6 +135,22 @@ class Ingress:
 
     async def _distiller_probe(self) -> dict[str, Any]:
         return dict(await self._distiller.ready.remote())
+
+
+@contextmanager
+def _without_words() -> Iterator[None]:
+    """Serve logs what a replica raises, and what a stranger raises may quote a turn: here it is told our way."""
+    try:
+        yield
+    except HermesError:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever it is, it goes on as one of ours
+        log.error("extraction or embedding failed: %s", told(error))
+        raise ExtractionFailed(type(error).__name__) from None
+
+
+def _process(what: str) -> str:
+    return f"{what}-{serve.get_replica_context().replica_tag}"
 
 
 def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
@@ -151,21 +179,6 @@ async def _wake_pending(ledger: Ledger, users: SeatedUsers) -> None:
         after = str(page[-1])
 
 
-def _ledger_probe(ledger: Ledger) -> Any:
-    async def probe() -> dict[str, Any]:
-        await ledger.ping()
-        return {}
-
-    return probe
-
-
-def _hosts_probe(users: SeatedUsers) -> Any:
-    async def probe() -> dict[str, Any]:
-        return {"hosts": await users.stats()}
-
-    return probe
-
-
 def build(args: dict[str, str] | None = None) -> Application:
     """The application for ``serve run``: ``{"config": path or shipped name, "data": path}``, both optional.
 
@@ -182,6 +195,7 @@ def bind(settings: Settings, data: str) -> Application:
     document = document_of(settings)
     distiller = serve.deployment(
         name=DEPLOYMENT,
+        logging_config=logging_config(settings),
         num_replicas=settings.serve.distiller_replicas,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
@@ -190,6 +204,7 @@ def bind(settings: Settings, data: str) -> Application:
     )(Distiller)
     ingress = serve.deployment(
         name="Ingress",
+        logging_config=logging_config(settings),
         num_replicas=settings.serve.ingress_replicas,
         max_queued_requests=settings.serve.max_ongoing_requests,  # one more is 503: what waits is bounded too
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,

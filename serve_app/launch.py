@@ -140,7 +140,7 @@ class Server:
         for seat in build_seating(actors.placement, HostPool(actors.hosts)).standing():
             start_host(seat, document_of(self.settings), str(data), actors.node_resource)
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
-        http, logs = http_options(self.settings.serve), logging_config(self.settings.serve)
+        http, logs = http_options(self.settings.serve), logging_config(self.settings)
         serve.start(http_options=http, logging_config=logs)
         serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
 

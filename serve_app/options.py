@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hermes_memory.config import ServeSettings
+from hermes_memory.config import ServeSettings, Settings
 from hermes_memory.errors import InvalidConfig
 
 HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
@@ -44,9 +44,13 @@ def http_options(serve: ServeSettings) -> dict[str, Any]:
     return {"host": serve.host, "port": serve.port}
 
 
-def logging_config(serve: ServeSettings) -> dict[str, Any]:
-    """What Serve logs; the proxies and the replicas must each be told."""
-    return {"enable_access_log": serve.access_log}
+def logging_config(settings: Settings) -> dict[str, Any]:
+    """What Serve logs; the proxies and the replicas must each be told. The paths of an access log name users."""
+    return {
+        "encoding": {"text": "TEXT", "json": "JSON"}[settings.logging.format],
+        "log_level": settings.logging.level,
+        "enable_access_log": settings.serve.access_log,
+    }
 
 
 def of_ingress(serve: ServeSettings) -> dict[str, Any]:

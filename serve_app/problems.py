@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from hermes_memory import errors
+from hermes_memory.core.failures import told
 
 log = logging.getLogger(__name__)
 
@@ -179,5 +180,5 @@ def _plain_problem(request: Request, status: int, headers: dict[str, str] | None
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     name = request_id(request.scope)
-    log.error("unexpected %s in request %s", type(error).__name__, name, exc_info=error)
+    log.error("unexpected error: %s", told(error), extra={"request_id": name})
     return problem(request.scope, 500, "internal", "an unexpected error; ask with the request id")

@@ -20,7 +20,7 @@ from hermes_memory.ports.ledger import HostPool, Ledger
 DEFAULT_NAMESPACE = "default"
 
 Probe = Callable[[], Awaitable[dict[str, Any]]]
-Scrape = Callable[[], Awaitable[dict[str, bytes]]]
+Scrape = Callable[[], Awaitable[dict[str, bytes | None]]]
 
 
 class Hosts(Protocol):
@@ -36,15 +36,16 @@ class Hosts(Protocol):
         ...
 
 
-async def _nobody() -> dict[str, bytes]:
+async def _nobody() -> dict[str, bytes | None]:
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything behind the routes; ``probes`` name what readiness depends on.
+    """Everything behind the routes; ``probes`` ask each dependency, ``spare`` names those that may be away.
 
-    ``scrape`` gives the metrics of the other processes by name. ``hosts`` is None where their number is fixed.
+    ``process`` is this one's name in the metrics; ``scrape`` gives those of the others by name, None of one that does
+    not answer. ``hosts`` is None where their number is fixed.
     """
 
     users: Users
@@ -54,6 +55,8 @@ class Services:
     settings: Settings
     metrics: PrometheusMetrics
     probes: dict[str, Probe]
+    spare: frozenset[str] = frozenset()
+    process: str = "ingress"
     scrape: Scrape = _nobody
     hosts: Hosts | None = None
 

@@ -128,6 +128,9 @@ def _is_cluster(item: pytest.Item) -> bool:
 
 
 def pytest_configure() -> None:
+    from hermes_memory.adapters.metrics import PrometheusMetrics
+
+    PrometheusMetrics.strict = True  # what is counted must be declared
     if "ray" in sys.modules:
         _guard_ray(sys.modules["ray"])
     else:

@@ -39,6 +39,7 @@ from hermes_memory.app.recall import (
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
+from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.knowledge import KnowledgeShelf
 from hermes_memory.errors import (
@@ -56,6 +57,7 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.counting import count_commit, count_recall
 from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.prepare import prepare, read_ahead
@@ -138,6 +140,11 @@ class ActiveUser:
     def quiet(self) -> bool:
         """Whether nothing waits, runs or is watched, so that it can be put to sleep."""
         return not (self.busy or self._stale or self._tasks or self.watches)
+
+    @property
+    def waiting(self) -> int:
+        """Commands that have not begun."""
+        return self._waiting - self._mailbox.locked() if self._waiting else 0
 
     @property
     def busy(self) -> bool:
@@ -231,14 +238,10 @@ class ActiveUser:
             return receipt.result
         self.state.apply(commit, fetched)
         self._stale = False
-        self._count(commit)
+        count_commit(self.around.metrics, commit)
         self.watches.end(job.id for job in commit.jobs if job.status in ENDED)
         self.changed.set()
         return commit.result
-
-    def _count(self, commit: Commit) -> None:
-        for entry in commit.audit:
-            self.around.metrics.count("hermes_changes_total", op=entry.op, reason=entry.reason)
 
     async def _refresh(self) -> None:
         """Read the state again if it may be behind the ledger, and tell those who wait for what happened there."""
@@ -300,6 +303,7 @@ class ActiveUser:
             recalled = recall(self.state, query, around.policy, now, self._packs, zone)
         else:
             recalled = await self._recalled_with_help(query, now, zone)
+        count_recall(around.metrics, recalled.answer)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
@@ -396,9 +400,9 @@ class ActiveUser:
         try:
             await work
         except HermesError as error:
-            log.warning("background work of %s failed: %s", self.key.hashed, error.code)
-        except Exception:
-            log.exception("background work of %s failed", self.key.hashed)
+            log.warning("background work failed: %s", error.code, extra={"user": self.key.hashed})
+        except Exception as error:  # noqa: BLE001
+            log.error("background work failed: %s", told(error), extra={"user": self.key.hashed})
 
     async def tidy(self) -> None:
         """Close conversations that went silent and write the access counts down; not while commands run."""

@@ -12,6 +12,7 @@ from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.app.distil import distil
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.episodes import SAID
+from hermes_memory.core.failures import told
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import Fenced, HermesError, LeaseLost, LedgerUnavailable
@@ -47,6 +48,10 @@ class Extraction:
         self._parked: set[tuple[int, Place]] = set()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def _who(self) -> dict[str, str]:
+        return {"user": self._user.key.hashed}
+
     def start(self) -> None:
         """Begin; waits for work by itself."""
         self._task = asyncio.create_task(self._work())
@@ -67,9 +72,9 @@ class Extraction:
             try:
                 await self._next()
             except (Fenced, LeaseLost):
-                log.info("the extraction of %s ends: the user is another host's", self._user.key.hashed)
-            except Exception:
-                log.exception("the extraction of %s stumbled", self._user.key.hashed)
+                log.info("an extraction ends: the user is another host's", extra=self._who)
+            except Exception as error:  # noqa: BLE001
+                log.error("an extraction stumbled: %s", told(error), extra=self._who)
                 await self._user.around.clock.sleep(MAX_PAUSE_S)
 
     async def _next(self) -> None:
@@ -178,8 +183,8 @@ class Extraction:
     async def _failed(self, places: tuple[Place, ...], failure: Exception, failures: int) -> bool:
         """Record a failed try; whether it was the last one and the jobs say so."""
         parked = failures >= self._rules.attempts
-        known = isinstance(failure, HermesError)
-        log.warning("extraction attempt %d failed: %s", failures, type(failure).__name__, exc_info=not known)
+        why = failure.code if isinstance(failure, HermesError) else told(failure)
+        log.warning("extraction attempt %d failed: %s", failures, why, extra=self._who)
         self._user.around.metrics.count("hermes_extraction_failures_total", parked=str(parked).lower())
         reason = failure.detail if isinstance(failure, HermesError) else type(failure).__name__
         command = FailExtraction(turns=places, reason=reason, parked=parked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.app.desk import Policy
+from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import Fenced, HermesError, LeaseLost, LedgerUnavailable
 from hermes_memory.ports.clock import Clock
@@ -20,6 +22,7 @@ from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
+from hermes_memory.runtime.counting import counted
 from hermes_memory.runtime.extraction import BatchRules, Extraction
 from hermes_memory.runtime.feeding import Feeder, FeedRules
 from hermes_memory.runtime.in_flight import InFlight
@@ -34,6 +37,14 @@ log = logging.getLogger(__name__)
 PAGE = 500
 RENEWALS = 3  # in the time of one lease
 TOGETHER = 64  # users who are put to sleep at a time
+LEVELS = {
+    "hermes_host_epoch": "epoch",
+    "hermes_users_awake": "awake",
+    "hermes_users_waking": "waking",
+    "hermes_users_bytes": "cost_bytes",
+    "hermes_commands_waiting": "waiting",
+    "hermes_commands_in_flight": "in_flight",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +163,7 @@ class UserHost:
 
         Raises Overloaded when too many calls are under way here, and Moved when the user is another host's.
         """
-        with self._calls.write():
+        with counted(self._metrics, command), self._calls.write():
             async with self._held(key) as user:
                 return await user.execute(command, operation_id, again=again)
 
@@ -195,10 +206,18 @@ class UserHost:
 
     def stats(self) -> dict[str, Any]:
         """Counts for operators."""
+        users = [awake.user for awake in self._awake.values()]
         return {
-            "host": self.name, "epoch": self._epoch, "awake": len(self._awake), "cost_bytes": self._cost_bytes(),
+            "host": self.name, "epoch": self._epoch, "awake": len(users), "waking": len(self._waking),
+            "cost_bytes": self._cost_bytes(), "waiting": sum(user.waiting for user in users),
             "in_flight": len(self._calls), "waits": len(self._waits), "pool": self.pool.hosts,
         }  # fmt: skip
+
+    def measure(self) -> None:
+        """Set the levels of now, before somebody reads the metrics."""
+        stats = self.stats()
+        for name, of in LEVELS.items():
+            self._metrics.gauge(name, stats[of])
 
     # the pool
 
@@ -277,12 +296,14 @@ class UserHost:
             await asyncio.shield(task)
 
     async def _wake(self, key: UserKey) -> None:
+        started = time.perf_counter()
         await self._packs.fetch(key.namespace)
         user = await ActiveUser.wake(key, self._surroundings())
         await self._undisturbed(user.tidy())  # the sessions that went silent while the user was asleep
         awake = self._awake[key] = _Awake(user, Extraction(user, self._rules.batch))
         awake.extraction.start()
         self._metrics.count("hermes_activations_total")
+        self._metrics.observe("hermes_activation_seconds", time.perf_counter() - started)
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
@@ -329,8 +350,8 @@ class UserHost:
             await work
         except HermesError as error:
             log.warning("a user of %s is in trouble: %s", self.name, error.code)
-        except Exception:
-            log.exception("a user of %s is in trouble", self.name)
+        except Exception as error:  # noqa: BLE001
+            log.error("a user of %s is in trouble: %s", self.name, told(error))
 
     # housekeeping
 
@@ -341,8 +362,8 @@ class UserHost:
                 await work()
             except HermesError as error:
                 log.warning("housekeeping of %s failed: %s", self.name, error.code)
-            except Exception:
-                log.exception("housekeeping of %s failed", self.name)
+            except Exception as error:  # noqa: BLE001
+                log.error("housekeeping of %s failed: %s", self.name, told(error))
 
     async def _keep_house(self) -> None:
         await self._undisturbed(self._look())
@@ -394,8 +415,10 @@ class UserHost:
             raise
         except Moved:
             log.info("a user with unread turns moved on meanwhile")
-        except Exception:
-            log.exception("a user with unread turns could not be woken")
+        except Exception as error:  # noqa: BLE001
+            log.error(
+                "a user with unread turns could not be woken: %s", told(error), extra={"user": key.hashed}
+            )
 
 
 def _everybody(_: UserKey) -> bool:

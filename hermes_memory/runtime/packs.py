@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from hermes_memory.app.desk import Policy
+from hermes_memory.core.failures import told
 from hermes_memory.core.knowledge import KnowledgeShelf
 from hermes_memory.errors import EmbedderMismatch, InvalidInput
 from hermes_memory.ports.ledger import Ledger
@@ -59,6 +60,6 @@ class Packs:
             ValueError,
             InvalidInput,
             EmbedderMismatch,
-        ):  # pydantic's among them; or vectors of another model
-            log.exception("the knowledge packs of a namespace cannot be read")
+        ) as error:  # pydantic's among them; or vectors of another model
+            log.error("the knowledge packs of a namespace cannot be read: %s", told(error))
             return None

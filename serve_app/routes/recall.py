@@ -55,6 +55,8 @@ async def post_recall(key: User, body: RecallIn, at: Services_) -> dict[str, Any
         "all": _ms(done - started),
     }
     at.metrics.observe("hermes_recall_seconds", done - started)
+    at.metrics.observe("hermes_recall_stage_seconds", embedded - started, stage="embed")
+    at.metrics.observe("hermes_recall_stage_seconds", done - sent, stage="actor")
     return answer
 
 

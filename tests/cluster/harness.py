@@ -124,8 +124,9 @@ class ServerProcess:
                 checks = httpx.get(f"{self.url}/readyz", timeout=30, trust_env=False).json()["checks"]
             except httpx.HTTPError:
                 checks = {}
-            if pids := [host["pid"] for host in checks.get("hosts", {}).get("hosts", [])]:
-                return pids
+            hosts = checks.get("hosts", {}).get("hosts", [])
+            if hosts and all(host["ok"] for host in hosts):
+                return [host["pid"] for host in hosts]
             time.sleep(0.2)
         raise AssertionError("the hosts do not come back")
 

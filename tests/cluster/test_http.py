@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 
 from tests.cluster.harness import records, say
@@ -73,8 +75,12 @@ def test_an_oversized_body_is_refused_before_it_reaches_anybody(http: httpx.Clie
 def test_metrics_tell_the_processes_apart(http: httpx.Client) -> None:
     say(http, "kim", "I'm allergic to peanuts.", "kim-1")
     text = http.get("/metrics").text
-    assert 'process="ingress"' in text
-    assert 'hermes_changes_total{op="frozen",process="hermes-host-' in text
+    assert 'hermes_messages_total{process="ingress-' in text
+    assert re.search(r'hermes_changes_total\{process="hermes-host-[01]",op="frozen"', text)
+    assert all(f'hermes_up{{process="hermes-host-{number}"}} 1\n' in text for number in range(2))
+    assert "hermes_undeclared_metrics_total" in text
+    assert not re.search(r"hermes_undeclared_metrics_total\{[^}]*\} [^0]", text)
+    assert 'process_resident_memory_bytes{process="hermes-host-0"}' in text
 
 
 def test_the_documentation_is_served(http: httpx.Client) -> None:

@@ -5,6 +5,7 @@ python -m tests.runtime.local_app DATA PORT
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,11 +14,13 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.runtime.local import LocalUsers
 from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, build_policy
 from serve_app.api import create_app
+from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.services import Services
 
 WITHOUT_MODEL: dict[str, Any] = {
@@ -30,17 +33,22 @@ def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
     """The app with everything behind it in this process; ``data`` must exist. Reads files: not in an event loop."""
     chosen = settings or load_settings(None, WITHOUT_MODEL)
     embedder, policy = build_embedder(chosen), build_policy(chosen)
-    host = build_host("local", chosen, data, build_distiller(chosen, embedder), embedder.info)
-    ledger = build_ledger(chosen, data)
+    metrics, hosts_metrics = PrometheusMetrics(), PrometheusMetrics()
+    distiller = build_distiller(chosen, embedder)
+    host = build_host("local", chosen, data, distiller, embedder.info, metrics=hosts_metrics)
+    ledger = measured_ledger(build_ledger(chosen, data), metrics)
+
+    async def stats() -> dict[str, dict[str, Any]]:
+        return {host.name: host.stats()}
+
+    async def scrape() -> dict[str, bytes | None]:
+        host.measure()
+        return {host.name: await asyncio.to_thread(hosts_metrics.render)}
 
     @asynccontextmanager
     async def open_services() -> AsyncIterator[Services]:
         await host.start()
         await ledger.open(embedder.info)
-
-        async def ping() -> dict[str, Any]:
-            await ledger.ping()
-            return {}
 
         try:
             yield Services(
@@ -49,8 +57,10 @@ def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
                 embedder=embedder,
                 policy=policy,
                 settings=chosen,
-                metrics=PrometheusMetrics(),
-                probes={"ledger": ping},
+                metrics=metrics,
+                probes={"ledger": store_probe(ledger, chosen.ledger.kind), "hosts": hosts_probe(stats)},
+                spare=SPARE,
+                scrape=scrape,
             )
         finally:
             await ledger.close()

@@ -119,6 +119,9 @@ class Counts:
     def observe(self, name: str, value: float, **labels: str) -> None:
         self.of[name] += 1
 
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        self.of[name] = int(value)
+
 
 class Watched:
     """A ledger whose commits can be held up; counts calls, notes every version that a commit gave."""

@@ -180,6 +180,9 @@ class Noted:
     def observe(self, name: str, value: float, **labels: str) -> None:
         self.names.append((name, labels))
 
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        self.names.append((name, labels))
+
 
 def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
     def give(texts: Sequence[str]) -> Any:

@@ -59,7 +59,8 @@ class Scrubber:
         try:
             self._settle(conn)
         except sqlite3.Error as error:
-            _log.warning("removed content could not be scrubbed from the files yet: %s", error)
+            code = getattr(error, "sqlite_errorname", type(error).__name__)
+            _log.warning("removed content could not be scrubbed from the files yet: %s", code)
         if self._owed:
             self._delay_s = min(_LAST_RETRY_S, self._delay_s * 2)
         else:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from hermes_memory.adapters.sqlite_ledger.scrub import Scrub, Scrubber
 from hermes_memory.adapters.sqlite_ledger.store import translated
+from hermes_memory.core.failures import told
 from hermes_memory.errors import LedgerUnavailable
 
 _T = TypeVar("_T")
@@ -157,7 +158,7 @@ class Writer(_ConnectionThread):
                 self._answer(conn, group, self._outcomes(conn, group))
             except BaseException as error:  # noqa: BLE001 - every caller is told
                 # A rollback that fails, say: the thread lives on and nobody waits for ever.
-                _log.exception("the ledger's writer failed")
+                _log.error("the ledger's writer failed: %s", told(error))
                 _fail(group, translated(error))
         self._scrubber.run(conn)
 

@@ -1,0 +1,47 @@
+"""How each dependency is asked whether it is there (API, Operators). A probe raises, or answers with details.
+
+The product cannot work without its ledger, and not without any user host. Without the distiller turns are taken in and
+wait; without the index recall answers from the actors, and what it must learn waits in the outbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hermes_memory.ports.index import VectorIndex
+from hermes_memory.ports.ledger import Ledger
+from hermes_memory.ports.metrics import code_of
+from serve_app.services import Probe
+
+SPARE = frozenset({"distiller", "index"})
+
+HostStats = Callable[[], Awaitable[Mapping[str, Mapping[str, Any] | BaseException]]]
+
+
+def store_probe(store: Ledger | VectorIndex, kind: str) -> Probe:
+    """A ledger or an index, by its own ping; ``kind`` is what it is called in the configuration."""
+
+    async def probe() -> dict[str, Any]:
+        await store.ping()
+        return {"kind": kind}
+
+    return probe
+
+
+def hosts_probe(stats: HostStats) -> Probe:
+    """Every standing host by its name. One that is away is a matter of its own users, and soon back: degraded."""
+
+    async def probe() -> dict[str, Any]:
+        answers = await stats()
+        hosts = [_host(name, answer) for name, answer in answers.items()]
+        here = [host["ok"] for host in hosts]
+        return {"ok": any(here) or not hosts, "degraded": not all(here), "hosts": hosts}
+
+    return probe
+
+
+def _host(name: str, answer: Mapping[str, Any] | BaseException) -> dict[str, Any]:
+    if isinstance(answer, BaseException):
+        return {"host": name, "ok": False, "code": code_of(answer)}
+    return {"host": name, "ok": True, **answer}
