@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -40,6 +41,7 @@ from tests.conformance.redis_servers import Server, free_port, running
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 BOB = UserKey("app", "bob")
+PREFIXES = (f"test{number}" for number in itertools.count())
 
 
 @pytest.fixture(scope="module")
@@ -450,10 +452,9 @@ class TestInACluster(LedgerSuite):
     """The promises in a Cluster, where no script sees two slots."""
 
     @pytest.fixture
-    def make_ledger(self, cluster: Server, request: pytest.FixtureRequest) -> Callable[[], Ledger]:
-        with cluster.client() as connected:
-            connected.flushall()
-        return lambda: RedisLedger(Redis(url=cluster.url, cluster=True))
+    def make_ledger(self, cluster: Server) -> Callable[[], Ledger]:
+        prefix = next(PREFIXES)
+        return lambda: RedisLedger(Redis(url=cluster.url, cluster=True), prefix=prefix)
 
 
 async def test_in_a_cluster_all_keys_of_a_user_are_in_one_slot(cluster: Server) -> None:

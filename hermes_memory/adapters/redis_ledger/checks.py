@@ -44,7 +44,7 @@ def _check_version(info: Any) -> None:
 
 async def _problem(link: Link, name: str, value: str) -> str | None:
     try:
-        replies = await link.servers("CONFIG", "GET", name)
+        replies = await link.servers("CONFIG GET", name)
     except LedgerUnavailable as error:
         if isinstance(error.__cause__, exceptions.ResponseError):  # managed services forbid it
             return (
