@@ -1,4 +1,4 @@
-"""Both indexes find the same: 500 queries in Chinese and English over three users (docs/reference/weaviate.md)."""
+"""Both indexes find the same: 500 queries and more in Chinese and English over three users (docs/reference/weaviate.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 USERS = (1_250, 300, 60)  # documents of each; the first is what one user may hold at most
-QUERIES = 500
+QUERIES = 660  # of which 500 and more find something by words
 FIRST = 20
 LEAST = 0.99
 TIE = 1e-4  # whose score is so near to the last one's is as good as it
@@ -133,6 +133,6 @@ async def test_both_find_the_same(
     for what, tally in (("near", near), ("match", match)):
         record_property(what, str(tally))
         print(f"\n{what}: {tally}")
-        assert tally.asked > 0.8 * QUERIES
+        assert tally.asked >= 500
         assert tally.found / tally.wanted >= LEAST
     assert max(near.gaps) < 1e-5
