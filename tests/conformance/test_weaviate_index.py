@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from inspect import signature
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 import pytest
@@ -246,7 +246,7 @@ async def test_a_collection_that_went_away_is_missed(weaviate_address: WeaviateA
     await index.open()
     async with client_at(weaviate_address) as client:
         await client.collections.delete(name)
-    calls = {
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
         "ping": index.ping,
         "near": lambda: index.near(key, axis(0), 3),
         "match": lambda: index.match(key, ["tea"], 3),
@@ -376,7 +376,7 @@ class FakeTenant:
         self.sentences, self.calls = sentences, 0
         self.data = self
 
-    async def insert_many(self, objects: list[DataObject]) -> SimpleNamespace:
+    async def insert_many(self, objects: list[DataObject[Any, None]]) -> SimpleNamespace:
         self.calls += 1
         names = [str(one.properties["memory_id"]) for one in objects]
         errors = {
