@@ -5,13 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import httpx
 import pytest
 import weaviate
+from grpc import StatusCode  # type: ignore[import-untyped]  # grpcio ships no types
+from grpc.aio import AioRpcError, Metadata  # type: ignore[import-untyped]  # the same
 from weaviate.classes.config import Configure
+from weaviate.classes.data import DataObject
+from weaviate.exceptions import (
+    UnexpectedStatusCodeError,
+    WeaviateClosedClientError,
+    WeaviateConnectionError,
+    WeaviateInsertManyAllFailedError,
+    WeaviateQueryError,
+    WeaviateTimeoutError,
+)
 
 from hermes_memory.adapters.weaviate_index import WeaviateIndex, collection, faults, naming
 from hermes_memory.adapters.weaviate_index.storing import Tenant, store
@@ -233,7 +246,7 @@ async def test_a_collection_that_went_away_is_missed(weaviate_address: WeaviateA
     await index.open()
     async with client_at(weaviate_address) as client:
         await client.collections.delete(name)
-    calls = {
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
         "ping": index.ping,
         "near": lambda: index.near(key, axis(0), 3),
         "match": lambda: index.match(key, ["tea"], 3),
@@ -354,3 +367,121 @@ def test_ports() -> None:
 )
 def test_sentences(sentence: str, fault: faults.Fault) -> None:
     assert faults.fault_in(sentence) is fault
+
+
+class FakeTenant:
+    """A tenant whose server says ``sentences`` of some documents, as the client passes them on."""
+
+    def __init__(self, sentences: dict[str, str]) -> None:
+        self.sentences, self.calls = sentences, 0
+        self.data = self
+
+    async def insert_many(self, objects: list[DataObject[Any, None]]) -> SimpleNamespace:
+        self.calls += 1
+        names = [str(one.properties["memory_id"]) for one in objects]
+        errors = {
+            row: SimpleNamespace(message=self.sentences[name])
+            for row, name in enumerate(names)
+            if name in self.sentences
+        }
+        if len(errors) == len(objects):
+            raise WeaviateInsertManyAllFailedError("\n".join({error.message for error in errors.values()}))
+        return SimpleNamespace(errors=errors)
+
+
+async def stored(sentences: dict[str, str], names: str) -> dict[str, str]:
+    return await store(cast("Tenant", FakeTenant(sentences)), [document(name) for name in names])
+
+
+async def test_a_document_that_is_refused_alone_is_named() -> None:
+    assert await stored({"b": "something odd"}, "abc") == {"b": "rejected"}
+    assert await stored({"b": "something odd", "c": "vector of the wrong size: 4"}, "abcd") == {
+        "b": "rejected",
+        "c": "bad_vector",
+    }
+
+
+async def test_when_nothing_is_taken_it_is_the_tenant() -> None:
+    for sentence, fault in (
+        ("something odd", faults.Fault.MOVING),
+        ("tenant not active: 'u'", faults.Fault.ASLEEP),
+        ("tenant not found", faults.Fault.MISSING),
+    ):
+        with pytest.raises(faults.TenantError) as caught:
+            await stored(dict.fromkeys("abc", sentence), "abc")
+        assert caught.value.fault is fault
+    with pytest.raises(faults.TenantError) as caught:
+        await stored({"b": "tenant not active: 'u'"}, "abc")
+    assert caught.value.fault is faults.Fault.ASLEEP
+
+
+async def test_who_is_refused_for_what_when_all_fail() -> None:
+    """The client mixes the sentences then; halves tell them apart."""
+    wrong = "vector of the wrong size: 4"
+    assert await stored(dict.fromkeys("abcde", wrong), "abcde") == dict.fromkeys("abcde", "bad_vector")
+    with pytest.raises(faults.TenantError):
+        await stored({"a": wrong, "b": "something odd", "c": wrong}, "abc")
+
+
+async def test_a_tenant_that_keeps_changing_is_given_up(
+    weaviate_address: WeaviateAddress, shared_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounded tries, then an error that says why; the call before and the call after are as ever."""
+    index = index_at(weaviate_address, shared_name)
+    await index.open()
+    key = UserKey("suite", uuid.uuid4().hex)
+    tries = 0
+
+    async def changing(*_: object) -> dict[str, str]:
+        nonlocal tries
+        tries += 1
+        raise faults.TenantError(faults.Fault.MOVING)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hermes_memory.adapters.weaviate_index.index.store", changing)
+        patch.setattr("hermes_memory.adapters.weaviate_index.index.PAUSES_S", (0.0, 0.0, 0.0))
+        with pytest.raises(IndexUnavailable, match="busy"):
+            await index.put(key, [document("a")])
+    assert tries == 3
+    assert await index.put(key, [document("a")]) == {}
+    await index.drop(key)
+    await index.close()
+
+
+def response(status: int) -> httpx.Response:
+    return httpx.Response(status, json={"error": [{"message": "of the server"}]})
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (WeaviateClosedClientError(), faults.Fault.CLOSED),
+        (WeaviateConnectionError("x"), faults.Fault.UNREACHABLE),
+        (WeaviateTimeoutError("x"), faults.Fault.TIMEOUT),
+        (httpx.ReadError("x"), faults.Fault.UNREACHABLE),
+        (httpx.PoolTimeout("x"), faults.Fault.TIMEOUT),
+        (ConnectionResetError(), faults.Fault.UNREACHABLE),
+        (UnexpectedStatusCodeError("x", response(401)), faults.Fault.UNAUTHORISED),
+        (UnexpectedStatusCodeError("x", response(429)), faults.Fault.MOVING),
+        (UnexpectedStatusCodeError("x", response(503)), faults.Fault.SERVER_ERROR),
+        (UnexpectedStatusCodeError("x", response(422)), faults.Fault.MOVING),
+    ],
+)
+def test_errors(error: Exception, fault: faults.Fault) -> None:
+    assert faults.fault_of(error) is fault
+
+
+def test_a_status_is_found_behind_the_clients_error() -> None:
+    for status, fault in (
+        (StatusCode.UNAVAILABLE, faults.Fault.UNREACHABLE),
+        (StatusCode.DEADLINE_EXCEEDED, faults.Fault.TIMEOUT),
+        (StatusCode.UNAUTHENTICATED, faults.Fault.UNAUTHORISED),
+        (StatusCode.UNKNOWN, faults.Fault.ASLEEP),
+    ):
+        try:
+            try:
+                raise AioRpcError(status, Metadata(), Metadata(), details="x")
+            except AioRpcError:
+                raise WeaviateQueryError("tenant not active: 'u'", "GRPC search")  # noqa: B904  # as the client does
+        except WeaviateQueryError as error:
+            assert faults.fault_of(error) is fault
