@@ -70,6 +70,10 @@ class RayCrew:
         """See ``Crew.end``."""
         await self._asked(seat.name, lambda: _kill(seat.name, for_good))
 
+    async def nodes(self) -> int:
+        """How many machines the cluster has now. Raises Unreachable."""
+        return await self._asked("Ray", lambda: sum(node["Alive"] for node in ray.nodes()))
+
     async def _asked(self, name: str, question: Callable[[], _T]) -> _T:
         """Ray's own calls block: on a thread, with a limit. (Ray raises bare ValueErrors too.)"""
         try:
@@ -86,7 +90,7 @@ def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: s
     Hosts are spread over the nodes; over those that declare ``node_resource``, where some do.
     """
     remote: Any = ray.remote(UserActorHost)
-    declared = node_resource and ray.cluster_resources().get(node_resource, 0)
+    declared = node_resource and ray.cluster_resources().get(node_resource, 0)  # type: ignore[no-untyped-call]
     actor: ActorHandle[Any] = remote.options(
         name=seat.name,
         namespace=NAMESPACE,
@@ -98,7 +102,7 @@ def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: s
         max_restarts=-1,
         max_task_retries=0,
         max_concurrency=MAX_CONCURRENCY,
-    ).remote(seat, document, data)
+    ).remote(seat, document, data, own_process=True)
     return actor
 
 

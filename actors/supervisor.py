@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from actors.crew import Crew
 from actors.links import Link, Unreachable
@@ -148,18 +149,19 @@ class Supervisor:
     # one host
 
     async def _look_after(self, seat: Seat) -> None:
+        ping = self._users.call(seat, "ping", timeout_s=self._rules.ping_s)
+        await self._listen(seat, ping, for_good=False)
+
+    async def _listen(self, seat: Seat, ping: Awaitable[Any], *, for_good: bool) -> None:
+        """Wait for a sign of life, and end a host that has given none for too long."""
         watch = self._watches.setdefault(seat.name, _Watch(self._seconds()))
         try:
-            await self._users.call(seat, "ping", timeout_s=self._rules.ping_s)
+            await ping
         except Unreachable as lost:
             if not lost.silent:  # it has ended, and Ray knows
-                self._watches[seat.name] = _Watch(self._seconds())
+                watch.since, watch.answered = self._seconds(), False
         else:
             watch.since, watch.answered = self._seconds(), True
-        await self._end_if_stuck(seat, for_good=False)
-
-    async def _end_if_stuck(self, seat: Seat, *, for_good: bool) -> None:
-        watch = self._watches.setdefault(seat.name, _Watch(self._seconds()))
         patience_s = self._rules.stuck_s if watch.answered else self._rules.start_s
         if (silent_s := self._seconds() - watch.since) >= patience_s:
             log.warning("host %s has not answered for %.0f s: it is ended", seat.name, silent_s)
@@ -179,7 +181,7 @@ class Supervisor:
         try:
             agreed = await link.call("retire", timeout_s=self._rules.retire_s)
         except Unreachable:
-            await self._end_if_stuck(seat, for_good=True)
+            await self._listen(seat, link.call("ping", timeout_s=self._rules.ping_s), for_good=True)
         except HermesError as error:
             log.warning("host %s could not be sent away yet: %s", seat.name, error.code)
         else:

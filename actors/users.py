@@ -150,7 +150,9 @@ class SeatedUsers:
     async def stats(self) -> list[dict[str, Any]]:
         """Counts of every standing host. Raises OutcomeUnknown when one does not answer in time."""
         try:
-            return list(await asyncio.gather(*(self._told(seat, "stats") for seat in self._seating.standing())))
+            return list(
+                await asyncio.gather(*(self._told(seat, "stats") for seat in self._seating.standing()))
+            )
         except Unreachable:
             raise OutcomeUnknown from None
 

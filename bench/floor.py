@@ -112,10 +112,12 @@ class FloorIngress:
                 FloorSeats(self._floor, actors.hosts),
                 RayCrew(self._document, self._data, "", actors.call_timeout_s).connect,
                 CallRules(
-                    call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=actors.ping_s,
+                    call_timeout_s=actors.call_timeout_s,
+                    deadline_s=actors.deadline_s,
+                    probe_s=actors.ping_s,
                     max_in_flight=settings.serve.max_in_flight,
                 ),
-            ),  # fmt: skip
+            ),
             ledger=build_ledger(settings, Path(self._data)),  # never opened: no recall asks it
             embedder=embedder,
             policy=dataclasses.replace(build_policy(settings), words=_no_words),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -29,7 +30,10 @@ from serve_app.api import create_app
 from serve_app.options import of_distiller, of_ingress
 from serve_app.services import Services
 
+log = logging.getLogger(__name__)
+
 WAKE_PAGE = 500
+PROBE_S = 4.0  # for a host to tell how it is: less than readiness waits
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 
 
@@ -84,6 +88,10 @@ class Ingress:
         )
         users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
         supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
+        if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
+            log.warning(
+                "the ledger is a file, and the cluster has several nodes: all of them must see that file"
+            )
         if pooled:
             await supervisor.settle(settings.actors.hosts)
         beside = [asyncio.create_task(supervisor.run())]
@@ -120,7 +128,7 @@ class Ingress:
 def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
     actors = settings.actors
     rules = CallRules(
-        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=actors.ping_s,
+        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
         max_in_flight=settings.serve.max_in_flight,
     )  # fmt: skip
     return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
@@ -183,6 +191,7 @@ def bind(settings: Settings, data: str) -> Application:
     ingress = serve.deployment(
         name="Ingress",
         num_replicas=settings.serve.ingress_replicas,
+        max_queued_requests=settings.serve.max_ongoing_requests,  # one more is 503: what waits is bounded too
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
         graceful_shutdown_timeout_s=settings.serve.drain_s,
         max_ongoing_requests=settings.serve.max_ongoing_requests,

@@ -76,7 +76,9 @@ def _download(packages: Sequence[str], folder: Path, tell: Tell) -> list[Path]:
     try:
         return _fetch(packages, folder, [])
     except WayFailed:
-        pass  # no lists, or older than what the archive holds now
+        # No lists, or older than what the archive holds now; half of it may have come.
+        for left in folder.glob("*.deb"):
+            left.unlink()
     own = []
     for option, place in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         (folder / "apt" / place / "partial").mkdir(parents=True)

@@ -57,6 +57,11 @@ class Nodes:
         pool: dict[str, Any] = answer.json()
         return pool
 
+    def pool(self) -> dict[str, Any]:
+        with self.client() as http:
+            found: dict[str, Any] = http.get("/v1/admin/hosts").json()
+        return found
+
     def node_of(self, pid: int) -> Any:
         """The worker node whose raylet started the process."""
         parents = {parent.pid for parent in psutil.Process(pid).parents()}
@@ -93,13 +98,11 @@ def three_nodes(data: Path) -> Iterator[Nodes]:
             ray.init(address=cluster.address, namespace="hermes", log_to_driver=False)
             cluster.wait_for_nodes()
             port = free_port()
-            serve.start(
-                proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port, "location": "HeadOnly"}
-            )
+            serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
             serve.run(bind(load_settings(None, CONFIG), str(data)), name=APP, route_prefix="/")
             yield Nodes(cluster, port)
         finally:
             if ray.is_initialized():
-                serve.shutdown()
+                serve.shutdown()  # type: ignore[no-untyped-call]
                 ray.shutdown()
-            cluster.shutdown()
+            cluster.shutdown()  # type: ignore[no-untyped-call]

@@ -27,6 +27,7 @@ class LossyProxy:
         self.needle = b""
         self.marked = 0  # requests with the needle that came by
         self._open: set[asyncio.WriteTransport] = set()
+        self._served: list[asyncio.Task[None]] = []
 
     @property
     def url(self) -> str:
@@ -43,10 +44,12 @@ class LossyProxy:
             for connection in list(self._open):
                 connection.abort()
             await server.wait_closed()
-            while self._open:
-                await asyncio.sleep(0.01)
+            await asyncio.gather(*self._served, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._served.append(task)
         self._open.add(writer.transport)
         behind_reader, behind = await asyncio.open_connection("127.0.0.1", self._server_port)
         stalled = asyncio.Event()

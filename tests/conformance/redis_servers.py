@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,9 +19,12 @@ START_S = 20.0
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """Below 50,000: the bus of a Cluster takes the port that is higher by 10,000."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
@@ -59,13 +63,15 @@ class Server:
                 try:
                     client.ping()
                 except redis.ConnectionError:
-                    assert time.monotonic() < deadline_s, (self.folder / "log").read_text()
+                    assert self.process is not None
+                    alive = self.process.poll() is None and time.monotonic() < deadline_s
+                    assert alive, (self.folder / "log").read_text()
                     time.sleep(0.02)
                 else:
                     return
 
     def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port)
+        return redis.Redis(host="127.0.0.1", port=self.port)
 
     def kill(self) -> None:
         if self.process is not None:
@@ -74,13 +80,13 @@ class Server:
             self.process = None
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(folder: Path, **options: str) -> Iterator[Server]:
     """A server with SAFE and these options, killed at the end."""
     named = {name.replace("_", "-"): value for name, value in options.items()}
     server = Server(folder, SAFE | named)
-    server.start()
     try:
+        server.start()
         yield server
     finally:
         server.kill()

@@ -57,7 +57,7 @@ MARKED = a_commit(
 @pytest.mark.parametrize(
     "losses",
     [[Loss.REPLY], [Loss.REQUEST], [Loss.HALF], [Loss.STALL], [Loss.REPLY, Loss.REQUEST], [Loss.REPLY, Loss.STALL]],
-    ids=lambda losses: "+".join(losses),
+    ids="+".join,
 )  # fmt: skip
 async def test_a_commit_whose_connection_is_lost_is_applied_once(
     ledger: RedisLedger, proxy: LossyProxy, losses: list[Loss]
@@ -176,7 +176,9 @@ async def test_a_killed_server_keeps_whatever_was_acknowledged(tmp_path: Path) -
                 version = acknowledged[key]
                 memory = a_memory(id=f"m{version}", user_id=key.user_id)
                 try:
-                    await ledger.commit(a_commit(version, key=key, memories=(memory,), turns=(a_turn(index=version),)))
+                    await ledger.commit(
+                        a_commit(version, key=key, memories=(memory,), turns=(a_turn(index=version),))
+                    )
                 except LedgerUnavailable:
                     return
                 acknowledged[key] += 1

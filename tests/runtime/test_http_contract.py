@@ -182,6 +182,23 @@ async def test_a_full_mailbox_is_429_with_retry_after(data: Path) -> None:
     assert int(answer.headers["Retry-After"]) >= 1
 
 
+async def test_a_busy_host_is_429_with_retry_after_and_changes_nothing(data: Path) -> None:
+    async with serving(data, {"actors": {"max_in_flight": 1}}) as api:
+        answers = await asyncio.gather(*(api.post(f"/v1/users/u-{n}/pause") for n in range(20)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        for answer in refused:
+            assert check_problem(answer, 429, "overloaded")["retryable"] is True
+            assert int(answer.headers["Retry-After"]) >= 1
+        assert len(api.contents()["users"]) == len(answers) - len(refused)
+        assert (await api.post("/v1/users/u-1/pause")).status_code == 200
+
+
+async def test_in_one_process_the_number_of_hosts_is_fixed(api: Api) -> None:
+    check_problem(await api.get("/v1/admin/hosts"), 404, "not_found")
+    check_problem(await api.post("/v1/admin/hosts", json={"hosts": 2}), 404, "not_found")
+
+
 # recall
 
 

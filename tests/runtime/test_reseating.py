@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield made
 
 
-async def start(world: World, name: str, hosts: int | None = None, **changes: float) -> UserHost:
+async def start(world: World, name: str, hosts: int | None = None, **changes: Any) -> UserHost:
     """A host of the pool; ``hosts`` sets its size first."""
     host = world.host(name, share=partial(carried, POOL, name), **changes)
     if hosts is not None:

@@ -421,17 +421,16 @@ def test_a_query_without_words_is_asked_by_meaning_only() -> None:
     assert searched(person, wanted, cast("VectorIndex", Half(person, "match"))).returned == ()
 
 
-def test_no_more_are_nominated_than_the_rules_say() -> None:
+@pytest.mark.parametrize(("most", "by_name"), [(1, False), (2, True)])
+def test_no_more_are_nominated_than_the_rules_say(most: int, by_name: bool) -> None:
     person = Person(HIDDEN, archive_vectors=False)
     told(person, "drink", DRINKS)
-    for most, by_name in ((1, False), (2, True)):
-        asked = Asked(entities=("爱",)) if by_name else None  # all hold it
-        found = find(person.state, asking("我爱喝红茶", asked=asked), person.policy, person.now)
-        with_rules = replace(ENOUGH, nominations=most)
-        index = cast("VectorIndex", Half(person) if by_name else Half(person, "near"))
-        nominated = nominate(person, found, index, with_rules, Around(person))
-        assert len(nominated.vectors) == most
-    assert list(nominated.vectors) == [named(person, "果汁").id, named(person, "豆浆").id]  # the last said
+    asked = Asked(entities=("爱",)) if by_name else None  # all hold it
+    found = find(person.state, asking("我爱喝红茶", asked=asked), person.policy, person.now)
+    index = cast("VectorIndex", Half(person) if by_name else Half(person, "near"))
+    nominated = nominate(person, found, index, replace(ENOUGH, nominations=most), Around(person))
+    last_said = [named(person, "果汁").id, named(person, "豆浆").id]
+    assert list(nominated.vectors) == (last_said if by_name else [named(person, "红茶").id])
 
 
 # what is looked at beside the nominations (core.nominations)

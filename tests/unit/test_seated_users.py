@@ -40,6 +40,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(users_module, "RETRY_S", 0.001)
 
 
+def at(name: str) -> dict[str, Any]:
+    return {"at": name}
+
+
 class Hosts:
     """Hosts that do in turn what a test says; then they answer their name."""
 
@@ -64,7 +68,7 @@ class _Link:
         self.hosts.calls.append((self.name, method, *arguments))
         assert timeout_s > 0
         await self.hosts.let.wait()
-        step = self.hosts.script.pop(0) if self.hosts.script else self.name
+        step = self.hosts.script.pop(0) if self.hosts.script else at(self.name)
         if isinstance(step, Exception):
             raise step
         return step
@@ -77,8 +81,11 @@ def users(hosts: Hosts, pool: HostPool = ONE, look: Any = None, **rules: Any) ->
 async def test_a_caller_with_an_old_picture_corrects_itself_by_the_refusal() -> None:
     hosts = Hosts(Moved(2, 2))
     reached = users(hosts)
-    assert await reached.execute(GOES, WRITE, "op") == "hermes-host-1"
-    assert [(call[0], call[-1]) for call in hosts.calls] == [("hermes-host-0", False), ("hermes-host-1", False)]
+    assert await reached.execute(GOES, WRITE, "op") == at("hermes-host-1")
+    assert [(call[0], call[-1]) for call in hosts.calls] == [
+        ("hermes-host-0", False),
+        ("hermes-host-1", False),
+    ]
     assert reached.pool == TWO
     await reached.execute(GOES, WRITE, "op-2")
     assert hosts.calls[-1][0] == "hermes-host-1"
@@ -98,7 +105,7 @@ async def test_a_refusal_that_tells_nothing_new_is_asked_again_until_the_deadlin
 )
 async def test_what_is_lost_is_repeated_with_the_same_operation_and_says_so(lost: Exception) -> None:
     hosts = Hosts(lost, lost)
-    assert await users(hosts).execute(GOES, WRITE, "op") == "hermes-host-0"
+    assert await users(hosts).execute(GOES, WRITE, "op") == at("hermes-host-0")
     assert [call[-2:] for call in hosts.calls] == [("op", False), ("op", True), ("op", True)]
 
 
@@ -114,7 +121,7 @@ async def test_when_a_host_is_gone_the_ledger_says_whether_the_pool_has_changed(
     async def look() -> HostPool:
         return TWO
 
-    assert await users(hosts, look=look).ask(GOES, Summarise()) == "hermes-host-1"
+    assert await users(hosts, look=look).ask(GOES, Summarise()) == at("hermes-host-1")
     assert hosts.connected == ["hermes-host-0", "hermes-host-1"], "the one that is gone is not made again"
 
 
@@ -122,7 +129,7 @@ async def test_without_the_ledger_it_is_tried_again_all_the_same(caplog: pytest.
     async def look() -> HostPool:
         raise LedgerUnavailable("away")
 
-    assert await users(Hosts(LeaseLost()), look=look).ask(GOES, Summarise()) == "hermes-host-0"
+    assert await users(Hosts(LeaseLost()), look=look).ask(GOES, Summarise()) == at("hermes-host-0")
     assert "could not be read" in caplog.text
 
 
@@ -158,9 +165,9 @@ async def test_a_stuck_host_does_not_pile_up_calls_and_the_others_are_not_touche
     await asyncio.sleep(0.01)
     assert not other.done()
     hosts.let.set()
-    assert await other == "hermes-host-0"
+    assert await other == at("hermes-host-0")
     await asyncio.gather(*writes, *reads, return_exceptions=True)
-    assert await reached.execute(GOES, WRITE, "later") == "hermes-host-1"
+    assert await reached.execute(GOES, WRITE, "later") == at("hermes-host-1")
 
 
 async def test_many_who_look_for_the_same_host_find_it_once() -> None:
@@ -191,7 +198,7 @@ async def test_waiting_ends_with_its_time() -> None:
 
 
 async def test_counts_are_of_every_standing_host_and_one_that_is_silent_is_an_unknown_outcome() -> None:
-    assert await users(Hosts(), TWO).stats() == ["hermes-host-0", "hermes-host-1"]
+    assert await users(Hosts(), TWO).stats() == [at("hermes-host-0"), at("hermes-host-1")]
     with pytest.raises(OutcomeUnknown):
         await users(Hosts(Unreachable("h", True)), TWO).stats()
 

@@ -66,8 +66,8 @@ class Host:
         self.stopped = self.seat not in Pooled(pool).standing()
         return self.stopped
 
-    async def ask(self, key: UserKey, query: Any) -> str:
-        return self.seat.name
+    async def ask(self, key: UserKey, query: Any) -> dict[str, Any]:
+        return {"at": self.seat.name}
 
 
 class Office:
@@ -271,8 +271,10 @@ async def test_a_silent_host_is_ended_after_its_time_and_comes_back(
     office.now = 11.0
     await supervisor.round()
     assert office.there == named(0, 1)
-    key = next(k for n in range(50) if Pooled(HostPool(2)).seat_of(k := UserKey("a", f"u{n}")).name[-1] == "1")
-    assert await users.ask(key, Summarise()) == "hermes-host-1"  # type: ignore[comparison-overlap]
+    key = next(
+        k for n in range(50) if Pooled(HostPool(2)).seat_of(k := UserKey("a", f"u{n}")).name[-1] == "1"
+    )
+    assert await users.ask(key, Summarise()) == {"at": "hermes-host-1"}
     assert len(office.crew.ended) == 1
 
 
@@ -327,6 +329,27 @@ async def test_a_host_that_cannot_read_the_ledger_is_sent_away_later(
     office.ledger.away = False
     await supervisor.round()
     assert office.there == named(0)
+
+
+async def test_a_host_that_takes_long_to_go_is_not_ended_while_it_lives(office: Office) -> None:
+    supervisor, users = office.supervisor()
+    await supervisor.settle(2)
+    await supervisor.round()
+    host, asleep = office.made[1], asyncio.Event()
+
+    async def slow() -> bool:
+        await asleep.wait()
+        return True
+
+    host.retire = slow  # type: ignore[method-assign]
+    users.reseat(await office.ledger.resize_host_pool(1))
+    for _ in range(3):
+        office.now += 9.0
+        await supervisor.round()
+    assert office.there == named(0, 1)
+    asleep.set()
+    await supervisor.round()
+    assert office.crew.ended == [("hermes-host-1", True)]
 
 
 async def test_hosts_of_one_user_are_watched_once_they_were_called(office: Office) -> None:

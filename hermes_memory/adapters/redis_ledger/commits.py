@@ -110,6 +110,12 @@ async def bury_outbox(store: Store, key: UserKey, seqs: Sequence[int], reason: s
         return
     tag = store.layout.tag(key)
     shard = store.layout.shard(store.layout.shard_of(tag))
-    await store.link.script("announce", shard, [tag, str(key), KINDS["buried"], "", ""])
-    await store.of_user("bury", key, reason, *seqs)
+    said = [tag, str(key), KINDS["buried"], "", ""]
+    values = [reason, *rows.table((seq,) for seq in seqs)]
+    keys = store.keys(tag, meta=True)
+    if store.link.cluster:
+        await store.link.script("announce", shard, said)
+        await store.link.script("bury", keys, values)
+    else:
+        await store.link.script("bury", [*keys, *shard], [*values, *said])
     await registry.unlist(store, key, ["outbox", "buried"])

@@ -52,7 +52,10 @@ class Redis:
 
 
 def client_of(to: Redis) -> Any:
-    """A client, not yet connected. Raises InvalidConfig for settings that do not hold together."""
+    """A client, not yet connected. Raises InvalidConfig for settings that do not hold together.
+
+    To be called outside the loop: some of them read package metadata from disk.
+    """
     common: dict[str, Any] = {
         "socket_timeout": to.timeout_s,
         "socket_connect_timeout": to.timeout_s,
@@ -70,8 +73,8 @@ def client_of(to: Redis) -> Any:
         raise InvalidConfig("ledger.master", "must be named if, and only if, sentinels are")
     try:
         if to.cluster:
-            # Redirections are followed (the command was not run); lost connections are ours to judge.
-            return RedisCluster.from_url(to.url, cluster_error_retry_attempts=0, **common)
+            # Redirections are followed, for then nothing was run; lost connections are ours to judge.
+            return RedisCluster.from_url(to.url, **common)
         if to.sentinels:
             return _by_sentinel(to, common)
         return Client.from_url(to.url, **common)
@@ -117,9 +120,9 @@ def _is_lost(error: BaseException) -> bool:
 class Link:
     """The open connection: runs commands and scripts, bounded, shielded, with failures translated."""
 
-    def __init__(self, to: Redis) -> None:
+    def __init__(self, to: Redis, client: Any) -> None:
         self.cluster = to.cluster
-        self._client = client_of(to)
+        self._client = client
         self._attempts = to.attempts
         self._timeout_s = to.timeout_s
         self._room = asyncio.Semaphore(to.max_connections)
@@ -166,7 +169,7 @@ class Link:
         replies = await self._run(
             lambda: self._client.execute_command(*parts, target_nodes=RedisCluster.PRIMARIES), True
         )
-        return list(replies.values()) if isinstance(replies, dict) else [replies]
+        return [replies] if len(self._client.get_primaries()) == 1 else list(replies.values())
 
     async def _spread(self, calls: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
         found: list[Any] = []

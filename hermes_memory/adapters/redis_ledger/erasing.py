@@ -125,8 +125,6 @@ async def _visit(store: Store, number: int, tag: str, before: tuple[int, int]) -
             break
     if freeing:
         await free(store, tag)
-    if mark is not None:
-        await store.link.script(
-            "settle_due", store.layout.shard(number), [tag, mark, next_operation, next_turn]
-        )
+    seen = [tag, mark or b"", registry.grace_s(store)]
+    await store.link.script("settle_due", store.layout.shard(number), [*seen, next_operation, next_turn])
     return int(removed)

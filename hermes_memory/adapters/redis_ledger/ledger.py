@@ -11,7 +11,7 @@ from typing import Any
 from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.redis_ledger import commits, erasing, packs, reading, reembedding, registry, rows
 from hermes_memory.adapters.redis_ledger.checks import Durability, OnUnsafe, check_server
-from hermes_memory.adapters.redis_ledger.connection import Link, Redis
+from hermes_memory.adapters.redis_ledger.connection import Link, Redis, client_of
 from hermes_memory.adapters.redis_ledger.scripts import load_scripts
 from hermes_memory.adapters.redis_ledger.store import Store, open_store
 from hermes_memory.core.ids import UserKey
@@ -84,7 +84,7 @@ class RedisLedger:
 
     async def _open(self, embedder: EmbedderInfo) -> Store:
         await asyncio.to_thread(load_scripts)
-        link = Link(self._redis)
+        link = Link(self._redis, await asyncio.to_thread(client_of, self._redis))
         try:
             await check_server(link, self._durability, self._on_unsafe)
             return await open_store(link, self._prefix, embedder, self._outbox, self._hours)

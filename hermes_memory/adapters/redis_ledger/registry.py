@@ -15,6 +15,7 @@ from hermes_memory.adapters.redis_ledger.layout import KINDS, SHARDS
 from hermes_memory.adapters.redis_ledger.store import Store
 from hermes_memory.core.ids import UserKey
 
+_GRACE_S = 60  # longer than all attempts of a commit
 _LEAST_PAGE = 16  # names asked of a shard at a time
 # How a user's own keys tell whether a list is right: a command and what it is asked of.
 _PROOF = {
@@ -71,31 +72,39 @@ async def _right(store: Store, kind: str, keys: Sequence[UserKey]) -> list[UserK
     marks = await store.link.commands([_mark(store, tag) for tag in tags])  # before the proof
     proofs = await store.link.commands([_proof(store, kind, tag) for tag in tags])
     stale = [
-        _unlisting(store, tag, mark, key, [kind])
+        _unlisting(store, tag, mark, key, [kind], grace_s(store))
         for key, tag, mark, proof in zip(keys, tags, marks, proofs, strict=True)
-        if not proof and mark is not None
+        if not proof
     ]
     await store.link.scripts("unlist", stale)
     return [key for key, proof in zip(keys, proofs, strict=True) if proof]
 
 
 async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)) -> int:
-    """Take a user out of the lists that name it wrongly by now; returns how many name it wrongly still."""
+    """Take a user out of the lists that name it wrongly by now; returns how many name it wrongly still.
+
+    For the user's owner, who has no commit on its way: there is no grace.
+    """
+    if not kinds:
+        return 0
     tag = store.layout.tag(key)
     mark = await store.link.command(*_mark(store, tag))
-    if mark is None or not kinds:
-        return 0
     proofs = await store.link.commands([_proof(store, kind, tag) for kind in kinds])
     stale = [kind for kind, proof in zip(kinds, proofs, strict=True) if not proof]
-    gone = await store.link.script("unlist", *_unlisting(store, tag, mark, key, stale))
+    gone = await store.link.script("unlist", *_unlisting(store, tag, mark, key, stale, 0))
     return 0 if gone else len(stale)
 
 
 def _unlisting(
-    store: Store, tag: str, mark: bytes, key: UserKey, kinds: Sequence[str]
+    store: Store, tag: str, mark: bytes | None, key: UserKey, kinds: Sequence[str], grace: int
 ) -> tuple[list[str], list[Any]]:
     shard = store.layout.shard(store.layout.shard_of(tag))
-    return shard, [tag, mark, str(key), *(_POSITION[kind] for kind in kinds)]
+    return shard, [tag, mark or b"", str(key), grace, *(_POSITION[kind] for kind in kinds)]
+
+
+def grace_s(store: Store) -> int:
+    """How long an announcement is trusted: where it is not one step with the commit, that may be on its way."""
+    return _GRACE_S if store.link.cluster else 0
 
 
 def _mark(store: Store, tag: str) -> tuple[str, ...]:

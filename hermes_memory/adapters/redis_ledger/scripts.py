@@ -12,6 +12,9 @@ from hermes_memory.core.model import MEANING_FIELDS
 
 _SHARED = {
     "announce": ("reader", "announcing"),
+    "bury": ("reader", "announcing"),
+    "unlist": ("marks",),
+    "settle_due": ("marks",),
     "commit": ("reader", "model", "announcing", "frozen"),
     "erase": ("reader", "announcing"),
     "activate": ("reader", "model"),

@@ -1,6 +1,8 @@
--- Lists a user where users are looked for. The mark tells a reader that somebody announced since it looked.
+-- Lists a user where users are looked for. The mark, with its time, tells a reader that somebody announced since it
+-- looked; it stays as long as the user is due.
 local function announce(keys, tag, name, kinds, at, received)
-  redis.call('HSET', keys[1], tag, whole(redis.call('INCR', keys[2])))
+  local mark = whole(redis.call('INCR', keys[2])) .. ' ' .. redis.call('TIME')[1]
+  redis.call('HSET', keys[1], tag, mark)
   for position = 1, #KINDS do
     if string.find(kinds, KINDS[position], 1, true) then redis.call('ZADD', keys[2 + position], 0, name) end
   end
