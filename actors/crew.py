@@ -10,11 +10,10 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
-from actors.host import UserActorHost
+from actors.host import NAMESPACE, UserActorHost
 from actors.links import Link, RayLink, Unreachable
 from actors.placement import Seat, is_pooled
 
-NAMESPACE = "hermes"
 MAX_CONCURRENCY = 4096
 
 _T = TypeVar("_T")

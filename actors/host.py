@@ -27,6 +27,8 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_host, embedder_info
 
+NAMESPACE = "hermes"  # of the names of hosts on Ray
+
 
 class UserActorHost:
     """One process of user actors.

@@ -18,7 +18,7 @@ from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
-from actors.users import CallRules, SeatedUsers
+from actors.users import CallRules, Look, SeatedUsers
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Placement, Settings, document_of, load_settings, settings_of
 from hermes_memory.core.candidate import ExtractionRequest
@@ -85,7 +85,7 @@ class Ingress:
         crew = RayCrew(
             self._document, self._data, settings.actors.node_resource, settings.actors.call_timeout_s
         )
-        users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
+        users, pooled = reach(settings, crew, ledger.host_pool), settings.actors.placement is Placement.POOLED
         supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
         if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
             log.warning(
@@ -124,13 +124,14 @@ class Ingress:
         return dict(await self._distiller.ready.remote())
 
 
-def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
+def reach(settings: Settings, crew: RayCrew, look: Look | None = None) -> SeatedUsers:
+    """The way to the users; how large the pool is the first host that is asked tells, and then ``look``."""
     actors = settings.actors
     rules = CallRules(
         call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
         max_in_flight=settings.serve.max_in_flight,
     )  # fmt: skip
-    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
+    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, look)
 
 
 def _watch_rules(settings: Settings) -> WatchRules:
