@@ -10,11 +10,10 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
-from actors.host import UserActorHost
+from actors.host import NAMESPACE, UserActorHost
 from actors.links import Link, RayLink, Unreachable
 from actors.placement import Seat, is_pooled
 
-NAMESPACE = "hermes"
 MAX_CONCURRENCY = 4096
 
 _T = TypeVar("_T")
@@ -72,7 +71,7 @@ class RayCrew:
 
     async def nodes(self) -> int:
         """How many machines the cluster has now. Raises Unreachable."""
-        return await self._asked("Ray", lambda: sum(node["Alive"] for node in ray.nodes()))
+        return await self._asked("Ray", lambda: sum(node["Alive"] for node in ray.nodes()))  # type: ignore[no-untyped-call]
 
     async def _asked(self, name: str, question: Callable[[], _T]) -> _T:
         """Ray's own calls block: on a thread, with a limit. (Ray raises bare ValueErrors too.)"""
@@ -102,7 +101,7 @@ def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: s
         max_restarts=-1,
         max_task_retries=0,
         max_concurrency=MAX_CONCURRENCY,
-    ).remote(seat, document, data, own_process=True)
+    ).remote(seat, document, data)
     return actor
 
 

@@ -8,13 +8,10 @@ bounded, and reads and waits never hold a mailbox.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import signal
 import time
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from actors.distiller import ServeDistiller
@@ -28,6 +25,8 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_host, embedder_info
 
+NAMESPACE = "hermes"  # of the names of hosts on Ray
+
 
 class UserActorHost:
     """One process of user actors.
@@ -35,7 +34,6 @@ class UserActorHost:
     Args:
         document: The configuration as plain data.
         distiller: Who extracts and embeds; the Serve deployment by default.
-        own_process: Whether SIGTERM to this process is meant for the host. Only in a main thread.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class UserActorHost:
         document: dict[str, Any],
         data: str,
         distiller: Distiller | None = None,
-        own_process: bool = False,
     ) -> None:
         settings = settings_of(document)
         configure(settings.logging.format, settings.logging.level, seat.name)
@@ -64,13 +61,9 @@ class UserActorHost:
         self._starting: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._switching = asyncio.Lock()  # a start and a stop never overlap
-        self._loop: asyncio.AbstractEventLoop | None = None
-        if own_process:
-            self._stop_at_sigterm(settings.serve.drain_s)
 
     async def start(self) -> None:
         """Open the ledger and take up what was left; every call waits for it, a failed start is tried again."""
-        self._loop = asyncio.get_running_loop()
         if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
             self._starting = asyncio.create_task(self._start())
         await asyncio.shield(self._starting)
@@ -147,23 +140,6 @@ class UserActorHost:
         async with self._switching:
             self._starting = None
             await self._host.stop()
-
-    def _stop_at_sigterm(self, patience_s: float) -> None:
-        """As when a node is drained: what is only in memory is written down before the process ends.
-
-        The handler runs in the main thread, where Ray waits for work; the host lives in the loop's thread.
-        """
-        before = signal.getsignal(signal.SIGTERM)
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            if self._loop is not None:
-                stopped = asyncio.run_coroutine_threadsafe(self.stop(), self._loop)
-                with contextlib.suppress(TimeoutError):  # the signal is not a question
-                    stopped.result(patience_s)
-            signal.signal(number, before)
-            os.kill(os.getpid(), number)
-
-        signal.signal(signal.SIGTERM, handle)
 
     def _is_needed(self, pool: HostPool) -> bool:
         return self._seat in self._seating.at(pool).standing()

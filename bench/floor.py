@@ -20,7 +20,8 @@ import ray
 from fastapi import FastAPI
 from ray import serve
 
-from actors.crew import MAX_CONCURRENCY, NAMESPACE, RayCrew
+from actors.crew import MAX_CONCURRENCY, RayCrew
+from actors.host import NAMESPACE
 from actors.placement import Seat
 from actors.users import CallRules, SeatedUsers
 from hermes_memory.adapters.metrics import PrometheusMetrics

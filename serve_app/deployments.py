@@ -18,7 +18,7 @@ from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
-from actors.users import CallRules, SeatedUsers
+from actors.users import CallRules, Look, SeatedUsers
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -96,7 +96,7 @@ class Ingress:
         crew = RayCrew(
             self._document, self._data, settings.actors.node_resource, settings.actors.call_timeout_s
         )
-        users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
+        users, pooled = reach(settings, crew, ledger.host_pool), settings.actors.placement is Placement.POOLED
         supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
         if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
             log.warning(
@@ -153,13 +153,14 @@ def _process(what: str) -> str:
     return f"{what}-{serve.get_replica_context().replica_tag}"
 
 
-def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
+def reach(settings: Settings, crew: RayCrew, look: Look | None = None) -> SeatedUsers:
+    """The way to the users; how large the pool is the first host that is asked tells, and then ``look``."""
     actors = settings.actors
     rules = CallRules(
         call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
         max_in_flight=settings.serve.max_in_flight,
     )  # fmt: skip
-    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
+    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, look)
 
 
 def _watch_rules(settings: Settings) -> WatchRules:

@@ -166,7 +166,8 @@ class Server:
         from ray import serve
         from ray.exceptions import RayError
 
-        from actors.crew import NAMESPACE, host_names
+        from actors.crew import host_names
+        from actors.host import NAMESPACE
 
         if not ray.is_initialized():
             return

@@ -22,7 +22,6 @@ from actors.placement import Pooled, Seat
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.ledger import HostPool
 from tests.cluster.crowd import Crowd
-from tests.cluster.harness import records, say
 from tests.cluster.nodes import Nodes, three_nodes
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray runs in this process and warns of itself
@@ -98,19 +97,6 @@ def test_a_host_that_stands_still_is_noticed_and_its_users_only_wait(
     assert nodes.hosts()["hermes-host-1"]["pid"] != before
     turns = http.get(f"/v1/users/{user}/export").json()["turns"]
     assert [turn["message_id"] for turn in turns] == ["m-1"]
-
-
-def test_a_host_that_is_asked_to_end_writes_down_what_is_only_in_memory(
-    nodes: Nodes, http: httpx.Client
-) -> None:
-    """SIGTERM, as when a node is drained: access counts are no commit, and are written down lazily."""
-    user = _user_of("hermes-host-0", "leaver")
-    say(http, user, "I'm allergic to peanuts.", user)
-    pid = nodes.hosts()["hermes-host-0"]["pid"]
-    assert http.post(f"/v1/users/{user}/recall", json={"query": "peanuts"}).json()["memories"]
-    os.kill(pid, signal.SIGTERM)
-    psutil.Process(pid).wait(20)
-    assert [memory["access_count"] for memory in records(http, user)] == [1]
 
 
 async def test_a_call_that_nobody_waits_for_is_taken_back(nodes: Nodes) -> None:
