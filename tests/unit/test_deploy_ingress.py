@@ -93,6 +93,7 @@ def test_serve_takes_both_kinds() -> None:
         next(one for one in build_app(bind(settings, "data"), name="a").deployments if one.name == name)
         for name in ("Ingress", "Distiller")
     )
-    assert ingress._deployment_config.autoscaling_config.max_replicas == 4
+    scaling = ingress._deployment_config.autoscaling_config
+    assert scaling is not None and scaling.max_replicas == 4
     assert (distiller.num_replicas, distiller._deployment_config.autoscaling_config) == (1, None)
     assert ingress.ray_actor_options == distiller.ray_actor_options == {"num_cpus": 0.5}
