@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -60,7 +61,7 @@ class _Silent:
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Nothing."""
-        return Distilled(Extraction("bench/silent"), self._nothing)
+        return Distilled(Extraction(extractor="bench/silent"), self._nothing)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Never asked for."""
@@ -128,7 +129,7 @@ async def _measure(settings: Mapping[str, Settings], folder: Path, rounds: int, 
         for world, chosen in settings.items():
             hosts[world] = await _host(chosen, folder / world)
             stack.push_async_callback(hosts[world].stop)
-            woken = [await _timed(lambda key=key, world=world: hosts[world].wake(key)) for key in keys]
+            woken = [await _timed(partial(hosts[world].wake, key)) for key in keys]
             seen.activation_ms[world] = Spread.of(woken).p50
         say("recalls and writes by turns")
         for number, query in enumerate(asked):
@@ -137,8 +138,8 @@ async def _measure(settings: Mapping[str, Settings], folder: Path, rounds: int, 
             for world in order:
                 host = hosts[world]
                 work: dict[str, Callable[[], Awaitable[object]]] = {
-                    "recall": lambda host=host, key=key, query=query: host.ask(key, query),
-                    "write": lambda host=host, key=key, number=number: _write(host, key, number),
+                    "recall": partial(host.ask, key, query),
+                    "write": partial(_write, host, key, number),
                 }
                 for kind, once in work.items():
                     took = await _timed(once)

@@ -14,7 +14,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -31,7 +31,7 @@ from bench.traffic import Spread
 from bench.users import Crowd, load
 from hermes_memory.app.commands import Incoming, Ingest, Recall
 from hermes_memory.app.recall import read
-from hermes_memory.config import Settings, load_settings
+from hermes_memory.config import Settings, document_of, load_settings
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Role
 from hermes_memory.wiring import build_embedder, build_policy
@@ -108,16 +108,20 @@ def _pool(settings: Settings, data: Path, users: int, calls: int, redis: int, sa
 
 
 async def _measure(settings: Settings, data: Path, users: int, calls: int, redis: int) -> Pool:
-    from hermes_memory.config import document_of
-    from serve_app.deployments import _users
+    from actors.crew import RayCrew
+    from serve_app.deployments import reach
 
-    reached = _users(settings, document_of(settings), str(data))
+    crew = RayCrew(
+        document_of(settings), str(data), settings.actors.node_resource, settings.actors.call_timeout_s
+    )
+    reached = reach(settings, crew)
     asked = await _recalls(settings)
     few, full = Crowd(users, FEW), Crowd(FULL_USERS, FULL)
     cold_full = Spread.of([await _wake(reached, full.name(n)) for n in range(FULL_USERS)])
     cold_few = Spread.of([await _wake(reached, few.name(users - 1 - n)) for n in range(COLD)])
     await asyncio.sleep(SETTLE_S)
-    before, memory = await reached.stats(), _resident(await reached.stats())
+    before = _told(await reached.stats())
+    memory = _resident(before)
     spent, spent_redis = _processor(before), _processor_of(redis)
     times: dict[str, list[float]] = {"recall": [], "write": []}
     who = np.random.default_rng(settings.actors.hosts).zipf(ZIPF, calls) % users
@@ -138,7 +142,7 @@ async def _measure(settings: Settings, data: Path, users: int, calls: int, redis
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
     took_s = time.perf_counter() - started
     await asyncio.sleep(SETTLE_S)  # what was said is settled
-    after = await reached.stats()
+    after = _told(await reached.stats())
     awake, woken = _sum(after, "awake"), _sum(after, "awake") - _sum(before, "awake")
     host_s, redis_s = _processor(after) - spent, _processor_of(redis) - spent_redis
     grown = _resident(after) - memory
@@ -178,12 +182,20 @@ async def _asleep(reached: Any, stats: Sequence[dict[str, Any]], awake: int) -> 
     """Let every host put its users to sleep, as it does at its end; milliseconds of processor time for each."""
     import ray
 
-    from actors.host import NAMESPACE
+    from actors import crew
 
     spent = _processor(stats)
-    stops = [ray.get_actor(one["host"], NAMESPACE).stop.remote() for one in stats]
+    stops: list[Any] = [ray.get_actor(one["host"], crew.NAMESPACE).stop.remote() for one in stats]
     await asyncio.to_thread(ray.wait, stops, num_returns=len(stops), timeout=120)
     return (_processor(stats) - spent) / max(1, awake) * 1000
+
+
+def _told(stats: Mapping[str, dict[str, Any] | BaseException]) -> list[dict[str, Any]]:
+    """What every host said; one that did not answer ends the benchmark."""
+    silent = [name for name, one in stats.items() if isinstance(one, BaseException)]
+    if silent:
+        raise RuntimeError(f"no answer of {silent}")
+    return [one for one in stats.values() if not isinstance(one, BaseException)]
 
 
 def _sum(stats: Sequence[dict[str, Any]], what: str) -> int:

@@ -31,7 +31,7 @@ from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
-from serve_app.options import logging_config, of_distiller, of_ingress
+from serve_app.options import of_distiller, of_ingress
 from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.services import Services
 
@@ -196,7 +196,6 @@ def bind(settings: Settings, data: str) -> Application:
     document = document_of(settings)
     distiller = serve.deployment(
         name=DEPLOYMENT,
-        logging_config=logging_config(settings),
         num_replicas=settings.serve.distiller_replicas,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
@@ -205,7 +204,6 @@ def bind(settings: Settings, data: str) -> Application:
     )(Distiller)
     ingress = serve.deployment(
         name="Ingress",
-        logging_config=logging_config(settings),
         num_replicas=settings.serve.ingress_replicas,
         max_queued_requests=settings.serve.max_ongoing_requests,  # one more is 503: what waits is bounded too
         graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,

@@ -313,7 +313,7 @@ async def test_an_index_that_is_down_at_the_start_is_opened_later(bench: Bench) 
     assert bench.feeder.down
     bench.index.down = False
     await pass_time(bench, 20, lambda: _has(bench, "a"))
-    assert not bench.feeder.down
+    assert [bench.feeder.down] == [False]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

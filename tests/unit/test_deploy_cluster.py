@@ -49,10 +49,10 @@ def test_the_file_says_what_serve_build_would_write() -> None:
 
 
 def test_the_file_listens_and_logs_as_the_configuration_says() -> None:
-    serve, file = cluster().serve, described()
-    assert file["http_options"] == options.http_options(serve)
-    assert file["logging_config"] == options.logging_config(serve)
-    assert file["applications"][0]["logging_config"] == options.logging_config(serve)
+    settings, file = cluster(), described()
+    assert file["http_options"] == options.http_options(settings.serve)
+    assert file["logging_config"] == options.logging_config(settings)
+    assert file["applications"][0]["logging_config"] == options.logging_config(settings)
     assert file["proxy_location"] == "EveryNode"
 
 

@@ -60,9 +60,10 @@ def test_an_operator_may_keep_a_switch_off(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_serve_is_told() -> None:
     assert options.http_options(DEFAULT) == {"host": "127.0.0.1", "port": 8000}
-    assert options.logging_config(dataclasses.replace(DEFAULT, access_log=False)) == {
-        "enable_access_log": False
-    }
+    settings = load_settings(overrides={"logging": {"format": "json", "level": "INFO"}})
+    assert options.logging_config(settings) == {
+        "encoding": "JSON", "log_level": "INFO", "enable_access_log": False,
+    }  # fmt: skip
 
 
 SOME = dataclasses.replace(

@@ -110,12 +110,12 @@ async def test_without_what_it_needs_it_is_not_ready(name: str) -> None:
 
 
 async def test_probes_run_together_and_no_longer_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.5)
     started = time.monotonic()
     status, body = await ready(dict.fromkeys(("ledger", "hosts", "index", "distiller"), slow))
     assert status == 503
     assert {check["code"] for check in body["checks"].values()} == {"timeout"}
-    assert time.monotonic() - started < 0.6
+    assert time.monotonic() - started < 1.9  # one after the other they would take 2
 
 
 async def test_the_process_answers_whatever_is_away() -> None:
