@@ -326,12 +326,12 @@ class ActiveUser:
             found = await self._find(query, now, zone)
             return assemble(self.state, query, found, policy, now, self._packs)
         found = await self._find(query, now, zone, look.candidates)
-        seen, started = self._as_of, time.perf_counter()
+        seen, started = self._seen, time.perf_counter()
         relevances = await look.at(query.query, found.hits, self.around.metrics)
         took_s = time.perf_counter() - started
         if self.closed:
             raise LeaseLost
-        if self._as_of != seen:
+        if self._seen != seen:
             found = await self._find(query, now, zone, look.candidates)
         found = looked_at_again(found, relevances, took_s)
         return assemble(self.state, query, found, policy, now, self._packs)
@@ -342,19 +342,19 @@ class ActiveUser:
         found = find(self.state, query, policy, now, zone, candidates)
         if long_term is None or not (found.lacking or long_term.rules.always):
             return found
-        seen, started = self._as_of, time.perf_counter()
+        seen, started = self._seen, time.perf_counter()
         asked = probe(self.state, found.query, policy)
         nominated = await long_term.nominate(self.key, asked, self._rests, self.around)
         took_s = time.perf_counter() - started
         if self.closed:
             raise LeaseLost
-        if nominated is None and self._as_of == seen:
+        if nominated is None and self._seen == seen:
             return looked_further(found, took_s, None)
         again = find(self.state, query, policy, now, zone, candidates, nominated)
         return looked_further(again, took_s, None if nominated is None else found)
 
     @property
-    def _as_of(self) -> tuple[UserState, int]:
+    def _seen(self) -> tuple[UserState, int]:
         """What a query has seen: another state, or a later version, is seen anew."""
         return self.state, self.state.version
 
