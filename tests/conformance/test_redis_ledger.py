@@ -10,14 +10,14 @@ import pytest
 from hermes_memory.adapters.redis_ledger import Redis, RedisLedger
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.testing.ledger_suite import LedgerSuite
-from tests.conformance.redis_servers import Server, running
+from tests.conformance.redis_servers import Server, in_memory
 
 PREFIXES = (f"test{number}" for number in itertools.count())
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("redis")) as started:
+def server() -> Iterator[Server]:
+    with in_memory() as started:
         yield started
 
 

@@ -36,7 +36,7 @@ from hermes_memory.testing.builders import (
 )
 from hermes_memory.testing.ledger_suite import LedgerSuite
 from hermes_memory.wiring import build_ledger
-from tests.conformance.redis_servers import Server, free_port, running
+from tests.conformance.redis_servers import Server, free_port, in_memory, running
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -45,8 +45,8 @@ PREFIXES = (f"test{number}" for number in itertools.count())
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("redis")) as started:
+def server() -> Iterator[Server]:
+    with in_memory() as started:
         yield started
 
 
@@ -439,8 +439,8 @@ def test_the_number_of_the_model_is_where_a_commit_expects_it() -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("cluster"), cluster_enabled="yes") as started:
+def cluster() -> Iterator[Server]:
+    with in_memory(cluster_enabled="yes") as started:
         with started.client() as connected:
             connected.execute_command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
             while "cluster_state:ok" not in str(connected.execute_command("CLUSTER", "INFO")):

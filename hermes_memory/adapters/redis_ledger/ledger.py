@@ -34,7 +34,7 @@ from hermes_memory.ports.ledger import (
     WaitingPack,
 )
 
-LARGE_REPLY_BYTES = 64 * 1024  # what takes longer to decode than the loop should wait
+MANY_MEMORIES = 40  # take longer to decode than the loop should wait
 
 
 class RedisLedger:
@@ -152,7 +152,7 @@ class RedisLedger:
         """See ``Ledger.activate``. A large user is decoded outside the loop."""
         reply = await reading.activate(self._store, key, epoch)
         dimension = self._store.embedder.dimension
-        if sum(len(part) for part in reply) < LARGE_REPLY_BYTES:
+        if rows.count_memories(reply) < MANY_MEMORIES:
             return rows.snapshot(key, reply, dimension)
         return await asyncio.to_thread(rows.snapshot, key, reply, dimension)
 

@@ -121,8 +121,8 @@ def snapshot(key: UserKey, reply: Sequence[Any], dimension: int) -> Snapshot:
         version=version,
         generation=generation,
         owner_epoch=owner,
-        memories=load_memories(_lines(bodies), _lines(beside)),
-        vectors=codec.load_vectors(_vectors(from_json(embedded), blobs, dimension), dimension),
+        memories=load_memories([body.decode("utf-8") for body in bodies], _lines(beside)),
+        vectors=codec.load_vectors(zip(from_json(embedded), blobs, strict=True), dimension),
         sessions=sessions,
         turns=_open_turns(places, said, waiting, sessions),
         jobs=tuple(codec.JOB.validate_json(body) for body in _lines(jobs)),
@@ -130,13 +130,13 @@ def snapshot(key: UserKey, reply: Sequence[Any], dimension: int) -> Snapshot:
     )
 
 
+def count_memories(reply: Sequence[Any]) -> int:
+    """How many memories an answer of ``activate.lua`` holds."""
+    return len(reply[6]) if len(reply) > 6 else 0
+
+
 def _lines(text: bytes) -> list[str]:
     return text.decode("utf-8").split("\n") if text else []
-
-
-def _vectors(ids: list[str], blobs: bytes, dimension: int) -> list[tuple[str, bytes]]:
-    size = codec.vector_bytes(dimension)
-    return [(id_, blobs[at * size : (at + 1) * size]) for at, id_ in enumerate(ids)]
 
 
 def load_memories(bodies: Sequence[str], beside: Sequence[str]) -> tuple[Memory, ...]:

@@ -1,5 +1,5 @@
--- Takes the user over and reads what an actor needs. Few long strings rather than many short ones: a client parses
--- them far faster. JSON holds no raw line feed, so bodies are joined by it.
+-- Takes the user over and reads what an actor needs. What is short is joined, for a client parses few strings faster
+-- than many; JSON holds no raw line feed.
 local mismatch = other_model(KEYS[USER_KEYS + 1], take(), take(), take())
 if mismatch then return mismatch end
 local epoch = take()
@@ -31,13 +31,12 @@ local function open()
   return table.concat(bodies, '\n')
 end
 
-local ids, bodies = split(memories)
-local beside = {}
-local flat = redis.call('HGETALL', access)
-for position = 1, #flat, 2 do beside[flat[position]] = flat[position + 1] end
-for position, id in ipairs(ids) do ids[position] = beside[id] or '0 0 0' end
-local embedded, blobs = split(vectors)
+-- Bodies and vectors as they are: to join a megabyte costs the server more than the client saves.
+local beside, numbered = {}, redis.call('HGETALL', access)
+for position = 1, #numbered, 2 do beside[numbered[position]] = numbered[position + 1] end
+local lines = redis.call('HKEYS', memories)
+for position, id in ipairs(lines) do lines[position] = beside[id] or '0 0 0' end
 local places, said = split(turns)
-return {'ok', now[1], now[2], epoch, '1', now[5] or '', table.concat(bodies, '\n'), table.concat(ids, '\n'),
-  listed(embedded), table.concat(blobs), told(), listed(places), table.concat(said, '\n'),
-  listed(redis.call('ZRANGE', pending, 0, -1)), open()}
+return {'ok', now[1], now[2], epoch, '1', now[5] or '', redis.call('HVALS', memories), table.concat(lines, '\n'),
+  listed(redis.call('HKEYS', vectors)), redis.call('HVALS', vectors), told(), listed(places),
+  table.concat(said, '\n'), listed(redis.call('ZRANGE', pending, 0, -1)), open()}
