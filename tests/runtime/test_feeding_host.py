@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Place:
         self.world, self.inner = world, DictIndex()
         self.index = FaultyIndex(self.inner)
 
-    async def host(self, name: str = "a", **changes: object) -> UserHost:
+    async def host(self, name: str = "a", **changes: Any) -> UserHost:
         made = self.world.host(name, **changes)
         made._long_term = LongTerm(self.index, SEARCH)
         made._feeder = Feeder(
