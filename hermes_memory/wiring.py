@@ -103,7 +103,7 @@ def build_index(settings: Settings, ledger: Ledger) -> VectorIndex | None:
     if chosen.kind == "none":
         return None
     if chosen.kind == "exact":
-        return FilledIndex(ExactIndex(), ledger, _words(), chosen.batch)
+        return FilledIndex(ExactIndex(embedder_info(settings).dimension), ledger, _words(), chosen.batch)
     if chosen.kind != "weaviate":
         raise InvalidConfig("index.kind", "must be one of none, exact, weaviate")
     from hermes_memory.adapters.weaviate_index import WeaviateIndex

@@ -24,7 +24,7 @@ from hermes_memory.ports.ledger import Ledger
 
 REFUSED = "refused"
 AT_ONCE = 16
-_CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 Documents = Mapping[str, Document]
 

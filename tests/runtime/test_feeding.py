@@ -310,7 +310,7 @@ async def test_an_index_that_is_down_at_the_start_is_opened_later(bench: Bench) 
     await bench.put("a")
     task = asyncio.create_task(bench.feeder.run())
     await bench.clock.advance(20)
-    assert bench.feeder.down
+    assert await _down(bench)
     bench.index.down = False
     await pass_time(bench, 20, lambda: _has(bench, "a"))
     assert [bench.feeder.down] == [False]
