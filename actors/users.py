@@ -18,7 +18,6 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import Fenced, HermesError, LeaseLost, OutcomeUnknown
 
 LOST = (ActorUnavailableError, ActorDiedError, RayActorError, GetTimeoutError, TimeoutError)
-WATCH_S = 2.0  # how long a host may take to say how it is
 RETRY_S = 0.1  # the first pause before another try; it doubles up to ten times that
 
 Start = Callable[[Seat], ActorHandle[Any]]
@@ -77,21 +76,13 @@ class RayUsers:
         """Wake a user who has unread turns."""
         await self._persist(key, lambda actor: actor.wake.remote(key), self._call_timeout_s)
 
-    async def stats(self) -> dict[str, dict[str, Any] | BaseException]:
-        """Counts of every standing host by its name, or what came instead of an answer; all are asked at once."""
-        return await self._each(lambda actor: actor.stats.remote())
+    def seats(self) -> list[Seat]:
+        """The standing hosts."""
+        return self._seating.standing()
 
-    async def metrics(self) -> dict[str, bytes | None]:
-        """The metrics of every standing host by its name, in Prometheus' text format; None of one that is away."""
-        texts = await self._each(lambda actor: actor.metrics.remote())
-        return {name: text if isinstance(text, bytes) else None for name, text in texts.items()}
-
-    async def _each(self, call: Callable[[ActorHandle[Any]], Any]) -> dict[str, Any]:
-        """One try at every standing host: who watches must not wait for the one that hangs."""
-        seats = self._seating.standing()
-        tries = [asyncio.wait_for(self._once(seat, call, WATCH_S), WATCH_S) for seat in seats]
-        answers = await asyncio.gather(*tries, return_exceptions=True)
-        return {seat.name: answer for seat, answer in zip(seats, answers, strict=True)}
+    async def call(self, seat: Seat, method: str, *arguments: Any, timeout_s: float) -> Any:
+        """Call a host once."""
+        return await self._once(seat, lambda actor: getattr(actor, method).remote(*arguments), timeout_s)
 
     async def _persist(self, key: UserKey, call: Callable[[ActorHandle[Any]], Any], timeout_s: float) -> Any:
         return await self._persist_at(self._seating.seat_of(key), call, timeout_s)

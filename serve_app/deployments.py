@@ -17,6 +17,7 @@ from ray.serve import Application
 from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
 from actors.users import RayUsers
+from actors.watching import Watch
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -88,6 +89,7 @@ class Ingress:
         await embedder.queries(["ready"])
         users = _users(settings, self._document, self._data)
         waking = asyncio.create_task(_wake_pending(ledger, users))
+        watch = Watch(users)
         services = Services(
             users=users,
             ledger=ledger,
@@ -97,12 +99,12 @@ class Ingress:
             metrics=metrics,
             probes={
                 "ledger": store_probe(ledger, settings.ledger.kind),
-                "hosts": hosts_probe(users.stats),
+                "hosts": hosts_probe(watch.stats),
                 "distiller": self._distiller_probe,
             },
             spare=SPARE,
             process=process,
-            scrape=users.metrics,
+            scrape=watch.metrics,
         )
         try:
             yield services

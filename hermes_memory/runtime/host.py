@@ -37,8 +37,8 @@ LEVELS = {
     "hermes_users_awake": "awake",
     "hermes_users_waking": "waking",
     "hermes_users_bytes": "cost_bytes",
-    "hermes_commands_waiting": "waiting",
-    "hermes_commands_in_flight": "in_flight",
+    "hermes_commands_waiting": "commands_waiting",
+    "hermes_commands_in_flight": "commands_in_flight",
 }
 
 
@@ -182,8 +182,8 @@ class UserHost:
             "awake": len(users),
             "waking": len(self._waking),
             "cost_bytes": self._cost_bytes(),
-            "waiting": sum(user.waiting for user in users),
-            "in_flight": sum(user.busy for user in users),
+            "commands_waiting": sum(user.waiting for user in users),
+            "commands_in_flight": sum(user.busy for user in users),
         }
 
     def measure(self) -> None:

@@ -4,70 +4,70 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from ray.exceptions import ActorDiedError
 
-from actors import users
-from actors.placement import Pooled, Seat
-from actors.users import RayUsers
+from actors import watching
+from actors.placement import Seat
+from actors.watching import Watch
+from hermes_memory.errors import LeaseLost
 
-
-class Method:
-    def __init__(self, answer: Callable[[], Any]) -> None:
-        self._answer = answer
-
-    def remote(self) -> Any:
-        return self._answer()
+Answer = Callable[[str], Awaitable[Any]]
 
 
-class Actor:
-    def __init__(self, answer: Callable[[], Any]) -> None:
-        self.stats = self.metrics = Method(answer)
-
-
-async def hanging() -> Any:
+async def hanging(_: str) -> Any:
     await asyncio.sleep(60)
 
 
-async def dead() -> Any:
-    raise ActorDiedError
+async def dead(_: str) -> Any:
+    raise LeaseLost
 
 
-def answering(value: Any) -> Callable[[], Any]:
-    async def answer() -> Any:
+def answering(**values: Any) -> Answer:
+    async def answer(method: str) -> Any:
         await asyncio.sleep(0.05)
-        return value
+        return values[method]
 
     return answer
 
 
-@pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RayUsers]:
-    def made(*answers: Callable[[], Any]) -> RayUsers:
-        def start(seat: Seat, *_: Any) -> Any:
-            return Actor(answers[int(seat.name.rpartition("-")[2])])
+class Hosts:
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = {f"host-{number}": answer for number, answer in enumerate(answers)}
 
-        monkeypatch.setattr(users, "start_host", start)
-        monkeypatch.setattr(users, "WATCH_S", 0.3)
-        return RayUsers(Pooled(len(answers)), {}, "data", 10.0, 30.0)
+    def seats(self) -> list[Seat]:
+        return [Seat(name) for name in self._answers]
 
-    return made
+    async def call(self, seat: Seat, method: str, *arguments: Any, timeout_s: float) -> Any:
+        assert not arguments
+        assert timeout_s <= watching.WATCH_S
+        return await self._answers[seat.name](method)
 
 
-async def test_a_host_that_hangs_or_died_is_told_and_not_waited_for(watched: Callable[..., RayUsers]) -> None:
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "WATCH_S", 0.4)
+
+
+async def test_a_host_that_hangs_or_died_is_told_and_not_waited_for() -> None:
+    hosts = Hosts(answering(stats={"awake": 3}), hanging, dead, hanging, answering(stats={"awake": 5}))
     started = time.monotonic()
-    found = await watched(answering({"awake": 3}), hanging, dead, answering({"awake": 5})).stats()
-    assert time.monotonic() - started < 1.0
-    assert list(found) == [f"hermes-host-{number}" for number in range(4)]
-    assert found["hermes-host-0"] == {"awake": 3}
-    assert isinstance(found["hermes-host-1"], TimeoutError)
-    assert isinstance(found["hermes-host-2"], ActorDiedError)
-    assert found["hermes-host-3"] == {"awake": 5}
+    found = await Watch(hosts).stats()
+    assert time.monotonic() - started < 0.8  # together
+    assert list(found) == [f"host-{number}" for number in range(5)]
+    assert found["host-0"] == {"awake": 3}
+    assert isinstance(found["host-1"], TimeoutError)
+    assert isinstance(found["host-2"], LeaseLost)
+    assert found["host-4"] == {"awake": 5}
 
 
-async def test_metrics_of_a_host_that_is_away_are_none(watched: Callable[..., RayUsers]) -> None:
-    found = await watched(answering(b"x 1"), hanging, dead).metrics()
-    assert found == {"hermes-host-0": b"x 1", "hermes-host-1": None, "hermes-host-2": None}
+async def test_metrics_of_a_host_that_is_away_are_none() -> None:
+    found = await Watch(Hosts(answering(metrics=b"x 1"), hanging, dead)).metrics()
+    assert found == {"host-0": b"x 1", "host-1": None, "host-2": None}
+
+
+async def test_without_hosts_there_is_nothing_to_ask() -> None:
+    assert await Watch(Hosts()).stats() == {}
+    assert await Watch(Hosts()).metrics() == {}
