@@ -32,14 +32,6 @@ log = logging.getLogger(__name__)
 
 PAGE = 500
 RENEWALS = 3  # in the time of one lease
-LEVELS = {
-    "hermes_host_epoch": "epoch",
-    "hermes_users_awake": "awake",
-    "hermes_users_waking": "waking",
-    "hermes_users_bytes": "cost_bytes",
-    "hermes_commands_waiting": "commands_waiting",
-    "hermes_commands_in_flight": "commands_in_flight",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,22 +167,8 @@ class UserHost:
 
     def stats(self) -> dict[str, Any]:
         """Counts for operators."""
-        users = [awake.user for awake in self._awake.values()]
-        return {
-            "host": self.name,
-            "epoch": self._epoch,
-            "awake": len(users),
-            "waking": len(self._waking),
-            "cost_bytes": self._cost_bytes(),
-            "commands_waiting": sum(user.waiting for user in users),
-            "commands_in_flight": sum(user.busy for user in users),
-        }
-
-    def measure(self) -> None:
-        """Set the levels of now, before somebody reads the metrics."""
-        stats = self.stats()
-        for name, of in LEVELS.items():
-            self._metrics.gauge(name, stats[of])
+        awake = len(self._awake)
+        return {"host": self.name, "epoch": self._epoch, "awake": awake, "cost_bytes": self._cost_bytes()}
 
     # waking and sleeping
 
@@ -309,6 +287,16 @@ class UserHost:
 
     def _cost_bytes(self) -> int:
         return sum(awake.user.state.cost_bytes() for awake in self._awake.values())
+
+    def measure(self) -> None:
+        """Set the levels of now, before somebody reads the metrics."""
+        users = [awake.user for awake in self._awake.values()]
+        self._metrics.gauge("hermes_host_epoch", self._epoch)
+        self._metrics.gauge("hermes_users_awake", len(users))
+        self._metrics.gauge("hermes_users_waking", len(self._waking))
+        self._metrics.gauge("hermes_users_bytes", self._cost_bytes())
+        self._metrics.gauge("hermes_commands_waiting", sum(user.waiting for user in users))
+        self._metrics.gauge("hermes_commands_in_flight", sum(user.busy for user in users))
 
     async def _recover(self) -> None:
         """Wake the users of this host who have unread turns (ARCHITECTURE §5)."""
