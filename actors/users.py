@@ -34,13 +34,11 @@ class CallRules:
     Args:
         call_timeout_s: How long one try may take.
         deadline_s: How long all tries together may take.
-        probe_s: How long a host may take to tell how it is.
         max_in_flight: Calls under way at one host; see ``InFlight``.
     """
 
     call_timeout_s: float
     deadline_s: float
-    probe_s: float
     max_in_flight: int
 
 
@@ -146,22 +144,6 @@ class SeatedUsers:
         link = await self._connect(seat)
         self._links[seat.name] = seat, link
         return link
-
-    async def stats(self) -> dict[str, dict[str, Any] | BaseException]:
-        """Counts of every standing host by its name, or what came instead of an answer; all are asked at once."""
-        return await self._each("stats")
-
-    async def metrics(self) -> dict[str, bytes | None]:
-        """The metrics of every standing host by its name, in Prometheus' text format; None of one that is away."""
-        texts = await self._each("metrics")
-        return {name: text if isinstance(text, bytes) else None for name, text in texts.items()}
-
-    async def _each(self, method: str) -> dict[str, Any]:
-        """One try at every standing host: who watches must not wait for the one that hangs."""
-        seats = self._seating.standing()
-        tries = (self.call(seat, method, timeout_s=self._rules.probe_s) for seat in seats)
-        answers = await asyncio.gather(*tries, return_exceptions=True)
-        return {seat.name: answer for seat, answer in zip(seats, answers, strict=True)}
 
     # trying again
 

@@ -19,6 +19,7 @@ from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
 from actors.users import CallRules, Look, SeatedUsers
+from actors.watching import Watch
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -38,7 +39,6 @@ from serve_app.services import Services
 log = logging.getLogger(__name__)
 
 WAKE_PAGE = 500
-PROBE_S = 4.0  # for a host to tell how it is: less than readiness waits
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 
 
@@ -107,6 +107,7 @@ class Ingress:
         beside = [asyncio.create_task(supervisor.run())]
         if not pooled:
             beside.append(asyncio.create_task(_wake_pending(ledger, users)))
+        watch = Watch(users)
         services = Services(
             users=users,
             ledger=ledger,
@@ -116,12 +117,12 @@ class Ingress:
             metrics=metrics,
             probes={
                 "ledger": store_probe(ledger, settings.ledger.kind),
-                "hosts": hosts_probe(users.stats),
+                "hosts": hosts_probe(watch.stats),
                 "distiller": self._distiller_probe,
             },
             spare=SPARE,
             process=process,
-            scrape=users.metrics,
+            scrape=watch.metrics,
             hosts=supervisor if pooled else None,
         )
         try:
@@ -157,7 +158,7 @@ def reach(settings: Settings, crew: RayCrew, look: Look | None = None) -> Seated
     """The way to the users; how large the pool is the first host that is asked tells, and then ``look``."""
     actors = settings.actors
     rules = CallRules(
-        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
+        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s,
         max_in_flight=settings.serve.max_in_flight,
     )  # fmt: skip
     return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, look)

@@ -91,7 +91,9 @@ def _codes(kind: type[errors.HermesError] = errors.HermesError) -> Iterator[str]
             yield from _codes(below)
 
 
-CODES = frozenset({*_codes(), "timeout", "internal", "cancelled"})
+CODES = frozenset(
+    {*_codes(), "timeout", "internal", "cancelled", "moved"}
+)  # moved: to another host of the pool
 
 
 def methods_of(port: type) -> frozenset[str]:

@@ -37,14 +37,6 @@ log = logging.getLogger(__name__)
 PAGE = 500
 RENEWALS = 3  # in the time of one lease
 TOGETHER = 64  # users who are put to sleep at a time
-LEVELS = {
-    "hermes_host_epoch": "epoch",
-    "hermes_users_awake": "awake",
-    "hermes_users_waking": "waking",
-    "hermes_users_bytes": "cost_bytes",
-    "hermes_commands_waiting": "waiting",
-    "hermes_commands_in_flight": "in_flight",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,18 +198,10 @@ class UserHost:
 
     def stats(self) -> dict[str, Any]:
         """Counts for operators."""
-        users = [awake.user for awake in self._awake.values()]
         return {
-            "host": self.name, "epoch": self._epoch, "awake": len(users), "waking": len(self._waking),
-            "cost_bytes": self._cost_bytes(), "waiting": sum(user.waiting for user in users),
+            "host": self.name, "epoch": self._epoch, "awake": len(self._awake), "cost_bytes": self._cost_bytes(),
             "in_flight": len(self._calls), "waits": len(self._waits), "pool": self.pool.hosts,
         }  # fmt: skip
-
-    def measure(self) -> None:
-        """Set the levels of now, before somebody reads the metrics."""
-        stats = self.stats()
-        for name, of in LEVELS.items():
-            self._metrics.gauge(name, stats[of])
 
     # the pool
 
@@ -396,6 +380,16 @@ class UserHost:
 
     def _cost_bytes(self) -> int:
         return sum(awake.user.state.cost_bytes() for awake in self._awake.values())
+
+    def measure(self) -> None:
+        """Set the levels of now, before somebody reads the metrics."""
+        users = [awake.user for awake in self._awake.values()]
+        self._metrics.gauge("hermes_host_epoch", self._epoch)
+        self._metrics.gauge("hermes_users_awake", len(users))
+        self._metrics.gauge("hermes_users_waking", len(self._waking))
+        self._metrics.gauge("hermes_users_bytes", self._cost_bytes())
+        self._metrics.gauge("hermes_commands_waiting", sum(user.waiting for user in users))
+        self._metrics.gauge("hermes_commands_in_flight", sum(user.busy for user in users))
 
     async def _recover(self) -> None:
         """Wake the users of this host who have unread turns (ARCHITECTURE §5)."""

@@ -19,7 +19,7 @@ from serve_app.services import Probe, Services_
 router = APIRouter(tags=["health"])
 log = logging.getLogger(__name__)
 
-PROBE_TIMEOUT_S = 3.0
+PROBE_TIMEOUT_S = 5.0
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -45,7 +45,7 @@ def _shown(label: str, values: Values) -> str:
     sources = {
         "reason": "a [reason code](reasons.md)",
         "op": "an `op` of the audit",
-        "code": "a code of [errors](errors.md), `timeout`, `internal` or `cancelled`",
+        "code": "a code of [errors](errors.md), `timeout`, `internal`, `cancelled` or `moved`",
         "outcome": "`ok`, or as `code`",
         "command": "a command, in snake case",
         "method": "a method of the port",

@@ -26,7 +26,7 @@ from hermes_memory.errors import (
 from hermes_memory.ports.ledger import HostPool
 from hermes_memory.runtime.seating import Moved
 
-RULES = CallRules(call_timeout_s=0.2, deadline_s=0.6, probe_s=0.05, max_in_flight=4)
+RULES = CallRules(call_timeout_s=0.2, deadline_s=0.6, max_in_flight=4)
 ONE, TWO = HostPool(1, 1), HostPool(2, 2)
 KEYS = [UserKey("app", f"user {number}") for number in range(20)]
 GOES = next(key for key in KEYS if Pooled(TWO).seat_of(key).name == "hermes-host-1")
@@ -195,19 +195,6 @@ async def test_waiting_ends_with_its_time() -> None:
 
 
 # telling
-
-
-async def test_counts_are_of_every_standing_host_and_one_that_is_silent_is_told_by_name() -> None:
-    told = {name: at(name) for name in ("hermes-host-0", "hermes-host-1")}
-    assert await users(Hosts(), TWO).stats() == told
-    silent = await users(Hosts(Unreachable("h", True)), TWO).stats()
-    assert sorted(silent) == sorted(told)
-    assert [type(answer) for answer in silent.values()] == [Unreachable, dict]
-
-
-async def test_metrics_are_none_of_those_that_do_not_answer() -> None:
-    found = await users(Hosts(Unreachable("h", True), b"text"), TWO).metrics()
-    assert found == {"hermes-host-0": None, "hermes-host-1": b"text"}
 
 
 async def test_hosts_of_one_user_are_known_once_they_were_called() -> None:
