@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from hermes_memory.adapters.redis_ledger import Redis, RedisLedger, checks, commits, registry, rows
+from hermes_memory.adapters.redis_ledger import Redis, RedisLedger, checks, commits, erasing, registry, rows
 from hermes_memory.adapters.redis_ledger.layout import USER_PARTS, Layout
 from hermes_memory.config import load_settings
 from hermes_memory.core.ids import UserKey
@@ -364,6 +364,22 @@ async def test_users_beyond_one_page_of_every_shard_are_listed_in_order(
         assert len(page) == 13 or len(found) + len(page) == len(expected)
         found += page
     assert found == expected
+
+
+async def test_a_sweep_finds_all_who_are_due(ledger: RedisLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasing, "DUE_PAGE", 1)
+    monkeypatch.setattr(erasing, "SWEEP_ROWS", 2)
+    monkeypatch.setattr(erasing, "SWEEP_USERS", 3)
+    keys = [UserKey("app", f"u{number}") for number in range(8)]
+    old = tuple(a_turn(index=index, pending=False) for index in range(5))
+    for key in keys:
+        await ledger.commit(a_commit(key=key, turns=(*old, a_turn(index=9))))
+    assert await ledger.sweep(NOW + timedelta(hours=23), 24, 72) == 0
+    assert await ledger.sweep(NOW + timedelta(hours=25), 24, 72) == 40
+    assert await ledger.sweep(NOW + timedelta(hours=73), 24, 72) == 8  # operation ids; what waits stays
+    assert await ledger.turns(keys[3]) == [a_turn(index=9)]
+    await ledger.commit(a_commit(1, key=keys[3], extracted=(("s1", 9),), at=NOW + timedelta(hours=74)))
+    assert await ledger.sweep(NOW + timedelta(hours=75), 24, 72) == 1
 
 
 # ----------------------------------------------------------------------------------------- the frozen gate

@@ -133,6 +133,9 @@ class Link:
         while self._running:
             await asyncio.wait(set(self._running))
         await self._client.aclose()
+        pool = getattr(self._client, "connection_pool", None)
+        for sentinel in getattr(getattr(pool, "sentinel_manager", None), "sentinels", ()):
+            await sentinel.aclose()
 
     async def command(self, *parts: Any, again: bool = True) -> Any:
         """The reply to one command; ``again``: it may be sent a second time."""
@@ -148,8 +151,6 @@ class Link:
         """The replies to several commands, one after the other; in a Cluster their order is not kept."""
         if not steps:
             return []
-        if self.cluster:
-            return await self._spread([partial(self.command, *step, again=again) for step in steps])
         return await self._run(lambda: self._pipeline(steps), again)
 
     async def in_order(self, steps: Sequence[Step]) -> list[Any]:

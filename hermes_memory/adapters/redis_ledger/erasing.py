@@ -85,8 +85,7 @@ async def sweep(store: Store, now: datetime, turns_hours: float, operations_hour
     """Visit every user that is due; returns how many turns and operations went."""
     now_us = codec.micros(now)
     before = (now_us - round(turns_hours * _HOUR_US), now_us - round(operations_hours * _HOUR_US))
-    due = await asyncio.gather(*(_due(store, number, *before) for number in range(SHARDS)))
-    visits = [(number, tag) for number, tags in enumerate(due) for tag in sorted(tags)]
+    visits = await _due(store, *before)
     removed = 0
     for start in range(0, len(visits), SWEEP_USERS):
         chunk = visits[start : start + SWEEP_USERS]
@@ -94,20 +93,25 @@ async def sweep(store: Store, now: datetime, turns_hours: float, operations_hour
     return removed
 
 
-async def _due(store: Store, number: int, turns_us: int, operations_us: int) -> set[str]:
-    """The tags of a shard's users that may have something older."""
-    found: set[str] = set()
-    for part, before_us in (("due_turns", turns_us), ("due_ops", operations_us)):
-        due = store.layout.of_shard(number, part)
-        offset, page = 0, [b""]
-        while page:
-            page = await store.link.command(
-                "ZRANGEBYSCORE", due, "-inf", f"({before_us}", "LIMIT", offset, DUE_PAGE
-            )
-            found.update(tag.decode("ascii") for tag in page)
-            offset += len(page)
-            page = page if len(page) == DUE_PAGE else []
-    return found
+async def _due(store: Store, turns_us: int, operations_us: int) -> list[tuple[int, str]]:
+    """Shard and tag of all users that may have something older."""
+    found: set[tuple[int, str]] = set()
+    parts = (("due_turns", turns_us), ("due_ops", operations_us))
+    waiting = [(number, part, us, 0) for number in range(SHARDS) for part, us in parts]
+    while waiting:
+        pages = await store.link.commands([_page_of(store, *place) for place in waiting])
+        further = []
+        for (number, part, us, offset), page in zip(waiting, pages, strict=True):
+            found.update((number, tag.decode("ascii")) for tag in page)
+            if len(page) == DUE_PAGE:
+                further.append((number, part, us, offset + DUE_PAGE))
+        waiting = further
+    return sorted(found)
+
+
+def _page_of(store: Store, number: int, part: str, before_us: int, offset: int) -> tuple[Any, ...]:
+    due = store.layout.of_shard(number, part)
+    return "ZRANGEBYSCORE", due, "-inf", f"({before_us}", "LIMIT", offset, DUE_PAGE
 
 
 async def _visit(store: Store, number: int, tag: str, before: tuple[int, int]) -> int:
