@@ -115,7 +115,7 @@ class FloorIngress:
                 CallRules(
                     call_timeout_s=actors.call_timeout_s,
                     deadline_s=actors.deadline_s,
-                    probe_s=actors.ping_s,
+
                     max_in_flight=settings.serve.max_in_flight,
                 ),
             ),

@@ -109,18 +109,20 @@ def _pool(settings: Settings, data: Path, users: int, calls: int, redis: int, sa
 
 async def _measure(settings: Settings, data: Path, users: int, calls: int, redis: int) -> Pool:
     from actors.crew import RayCrew
+    from actors.watching import Watch
     from serve_app.deployments import reach
 
     crew = RayCrew(
         document_of(settings), str(data), settings.actors.node_resource, settings.actors.call_timeout_s
     )
     reached = reach(settings, crew)
+    watch = Watch(reached)
     asked = await _recalls(settings)
     few, full = Crowd(users, FEW), Crowd(FULL_USERS, FULL)
     cold_full = Spread.of([await _wake(reached, full.name(n)) for n in range(FULL_USERS)])
     cold_few = Spread.of([await _wake(reached, few.name(users - 1 - n)) for n in range(COLD)])
     await asyncio.sleep(SETTLE_S)
-    before = _told(await reached.stats())
+    before = _told(await watch.stats())
     memory = _resident(before)
     spent, spent_redis = _processor(before), _processor_of(redis)
     times: dict[str, list[float]] = {"recall": [], "write": []}
@@ -142,7 +144,7 @@ async def _measure(settings: Settings, data: Path, users: int, calls: int, redis
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
     took_s = time.perf_counter() - started
     await asyncio.sleep(SETTLE_S)  # what was said is settled
-    after = _told(await reached.stats())
+    after = _told(await watch.stats())
     awake, woken = _sum(after, "awake"), _sum(after, "awake") - _sum(before, "awake")
     host_s, redis_s = _processor(after) - spent, _processor_of(redis) - spent_redis
     grown = _resident(after) - memory
@@ -182,10 +184,10 @@ async def _asleep(reached: Any, stats: Sequence[dict[str, Any]], awake: int) -> 
     """Let every host put its users to sleep, as it does at its end; milliseconds of processor time for each."""
     import ray
 
-    from actors import crew
+    from actors.crew import NAMESPACE
 
     spent = _processor(stats)
-    stops: list[Any] = [ray.get_actor(one["host"], crew.NAMESPACE).stop.remote() for one in stats]
+    stops: list[Any] = [ray.get_actor(one["host"], NAMESPACE).stop.remote() for one in stats]
     await asyncio.to_thread(ray.wait, stops, num_returns=len(stops), timeout=120)
     return (_processor(stats) - spent) / max(1, awake) * 1000
 

@@ -34,7 +34,7 @@ from tests.runtime.pool import LocalCrew
 
 USERS = [UserKey("app", f"user {number}") for number in range(6)]
 SIZES = (2, 4, 3, 1)
-CALLS = CallRules(call_timeout_s=2.0, deadline_s=20.0, probe_s=1.0, max_in_flight=64)
+CALLS = CallRules(call_timeout_s=2.0, deadline_s=20.0, max_in_flight=64)
 WATCH = WatchRules(ping_s=0.2, stuck_s=1.5, start_s=10.0, retire_s=5.0, max_hosts=8)
 OVERRIDES: dict[str, Any] = {
     **WITHOUT_MODEL,

@@ -21,7 +21,7 @@ from hermes_memory.errors import InvalidInput, LedgerUnavailable, StartupFailed
 from hermes_memory.ports.ledger import HostPool
 from tests.runtime.pool import LocalCrew
 
-CALLS = CallRules(call_timeout_s=0.2, deadline_s=1.0, probe_s=0.05, max_in_flight=100)
+CALLS = CallRules(call_timeout_s=0.2, deadline_s=1.0, max_in_flight=100)
 RULES = WatchRules(ping_s=0.02, stuck_s=10.0, start_s=60.0, retire_s=0.05, max_hosts=8)
 
 
