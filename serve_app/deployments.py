@@ -30,11 +30,18 @@ from hermes_memory.errors import ExtractionFailed, HermesError
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
-from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
+from hermes_memory.wiring import (
+    build_distiller,
+    build_embedder,
+    build_index,
+    build_ledger,
+    build_policy,
+    let_go,
+)
 from serve_app.api import create_app
 from serve_app.options import of_distiller, of_ingress
-from serve_app.probes import SPARE, hosts_probe, store_probe
-from serve_app.services import Services
+from serve_app.probes import SPARE, hosts_probe, index_probe, store_probe
+from serve_app.services import Probe, Services
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +115,14 @@ class Ingress:
         if not pooled:
             beside.append(asyncio.create_task(_wake_pending(ledger, users)))
         watch = Watch(users)
+        probes: dict[str, Probe] = {
+            "ledger": store_probe(ledger, settings.ledger.kind),
+            "hosts": hosts_probe(watch.stats),
+            "distiller": self._distiller_probe,
+        }
+        index = build_index(settings, ledger) if settings.index.kind == "weaviate" else None
+        if index is not None:
+            probes["index"] = index_probe(index, settings.index.kind)
         services = Services(
             users=users,
             ledger=ledger,
@@ -115,11 +130,7 @@ class Ingress:
             policy=build_policy(settings),
             settings=settings,
             metrics=metrics,
-            probes={
-                "ledger": store_probe(ledger, settings.ledger.kind),
-                "hosts": hosts_probe(watch.stats),
-                "distiller": self._distiller_probe,
-            },
+            probes=probes,
             spare=SPARE,
             process=process,
             scrape=watch.metrics,
@@ -131,6 +142,8 @@ class Ingress:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+            if index is not None:
+                await index.close()
             await ledger.close()
             await let_go(embedder)
 

@@ -19,11 +19,26 @@ SPARE = frozenset({"distiller", "index"})
 HostStats = Callable[[], Awaitable[Mapping[str, Mapping[str, Any] | BaseException]]]
 
 
-def store_probe(store: Ledger | VectorIndex, kind: str) -> Probe:
-    """A ledger or an index, by its own ping; ``kind`` is what it is called in the configuration."""
+def store_probe(store: Ledger, kind: str) -> Probe:
+    """The ledger, by its own ping; ``kind`` is what it is called in the configuration."""
 
     async def probe() -> dict[str, Any]:
         await store.ping()
+        return {"kind": kind}
+
+    return probe
+
+
+def index_probe(index: VectorIndex, kind: str) -> Probe:
+    """The long-term index; it is connected to when it is first asked for, for it may be away when the app starts."""
+    opened = False
+
+    async def probe() -> dict[str, Any]:
+        nonlocal opened
+        if not opened:
+            await index.open()
+            opened = True
+        await index.ping()
         return {"kind": kind}
 
     return probe

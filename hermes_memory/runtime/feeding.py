@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from hermes_memory.app.indexing import Brought, Indexing
 from hermes_memory.app.state import Words
+from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import EmbedderMismatch, HermesError, IndexUnavailable, LedgerUnavailable
 from hermes_memory.ports.clock import Clock
@@ -123,8 +124,8 @@ class Feeder:
             except _OUTAGES as error:
                 await self._outlast(error)
                 due = self._clock.now()
-            except Exception:
-                log.exception("feeding the index failed")
+            except Exception as error:  # noqa: BLE001
+                log.error("feeding the index failed: %s", told(error))
                 await self._clock.sleep(self._rules.backoff_s)
             await self._wait((due - self._clock.now()).total_seconds())
 
@@ -183,7 +184,7 @@ class Feeder:
         failures = self._trouble[key].failures + 1 if key in self._trouble else 1
         pause_s = self._rules.backoff(failures)
         self._trouble[key] = _Trouble(failures, self._clock.now() + timedelta(seconds=pause_s))
-        log.warning("what %s has for the index failed: %s", key.hashed, code_of(error), exc_info=_bug(error))
+        log.warning("what %s has for the index failed: %s", key.hashed, told(error))
 
     async def _until_dry(self, key: UserKey) -> None:
         while entries := await self._ledger.read_outbox(key, self._rules.batch):
@@ -280,8 +281,8 @@ class Feeder:
                 await ask()
             except _OUTAGES:
                 await self._pause()
-            except Exception:
-                log.exception("the index cannot be used")
+            except Exception as error:  # noqa: BLE001
+                log.error("the index cannot be used: %s", told(error))
                 await self._pause()
             else:
                 break
@@ -312,8 +313,3 @@ class Feeder:
 def code_of(error: Exception) -> str:
     """A code for people who operate it; never the text of an error, which may quote content."""
     return error.code if isinstance(error, HermesError) else FAILED
-
-
-def _bug(error: Exception) -> Exception | None:
-    """What is no error of ours is shown with where it came from."""
-    return None if isinstance(error, HermesError) else error

@@ -26,6 +26,7 @@ from hermes_memory.runtime.counting import counted
 from hermes_memory.runtime.extraction import BatchRules, Extraction
 from hermes_memory.runtime.feeding import Feeder, FeedRules
 from hermes_memory.runtime.in_flight import InFlight
+from hermes_memory.runtime.lag import Lag
 from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.seating import Moved, Share
@@ -107,11 +108,13 @@ class UserHost:
         self._epoch = 0
         self._lease_until: datetime | None = None
         self._feeder: Feeder | None = None
+        self._lag: Lag | None = None
         if long_term is not None and feed is not None:
             self._feeder = Feeder(
                 ledger, long_term.index, policy.words, feed, clock, metrics,
                 owns=self._is_owned, awake=self._awake.__contains__,
             )  # fmt: skip
+            self._lag = Lag(ledger, metrics, self._is_owned)
 
     async def start(self) -> None:
         """Open the ledger, take an epoch, find the turns that a crash left unread. May be tried again."""
@@ -357,6 +360,8 @@ class UserHost:
             await self._undisturbed(awake.user.tidy())
         await self._passivate()
         await self._packs.refresh()
+        if self._lag is not None:
+            await self._undisturbed(self._lag.look(self._clock.now()))
         life = self._policy.rules.life
         await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
 

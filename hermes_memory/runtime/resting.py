@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import HermesError
 from hermes_memory.ports.index import VectorIndex
@@ -46,5 +47,5 @@ class Resting:
             await self._index.rest(key)
         except HermesError as error:
             log.debug("the index keeps a sleeping user in memory: %s", error.code)
-        except Exception:
-            log.exception("the index could not let go of a sleeping user")
+        except Exception as error:  # noqa: BLE001
+            log.error("the index could not let go of a sleeping user: %s", told(error))

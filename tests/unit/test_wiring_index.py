@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_memory.adapters.metrics import NullMetrics
 from hermes_memory.adapters.weaviate_index import WeaviateIndex
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.errors import InvalidConfig
@@ -37,7 +38,7 @@ async def _waiting(ledger: Ledger, chosen: Settings) -> int:
 def test_each_kind_has_its_index(tmp_path: Path) -> None:
     ledger = build_ledger(settings(), tmp_path)
     assert build_index(settings(), ledger) is None
-    assert build_long_term(settings(), ledger) is None
+    assert build_long_term(settings(), ledger, NullMetrics()) is None
     assert isinstance(build_index(settings(kind="exact"), ledger), FilledIndex)
     assert isinstance(build_index(settings(kind="weaviate"), ledger), WeaviateIndex)
     with pytest.raises(InvalidConfig, match="none, exact, weaviate"):
@@ -57,7 +58,7 @@ def test_how_it_is_asked_and_fed_is_configured(tmp_path: Path) -> None:
     chosen = settings(
         kind="exact", always=True, nominations=7, recall_timeout_s=0.5, avoid_s=9, batch=3, pause_s=8
     )
-    long_term = build_long_term(chosen, build_ledger(chosen, tmp_path))
+    long_term = build_long_term(chosen, build_ledger(chosen, tmp_path), NullMetrics())
     assert long_term is not None
     rules = long_term.rules
     assert (rules.always, rules.nominations, rules.timeout_s, rules.pause_s) == (True, 7, 0.5, 9.0)
