@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -71,7 +72,7 @@ class Server:
                 else:
                     return
 
-    def client(self) -> redis.Redis:
+    def client(self) -> Any:
         return redis.Redis(host="127.0.0.1", port=self.port)
 
     def kill(self) -> None:

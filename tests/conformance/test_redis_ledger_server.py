@@ -7,17 +7,18 @@ import itertools
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
+from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.redis_ledger import Redis, RedisLedger, checks, commits, erasing, registry, rows
 from hermes_memory.adapters.redis_ledger.layout import USER_PARTS, Layout
 from hermes_memory.config import load_settings
 from hermes_memory.core.ids import UserKey
-from hermes_memory.core.model import MEANING_FIELDS, Lock
+from hermes_memory.core.model import MEANING_FIELDS, Lock, Memory
 from hermes_memory.errors import InvalidConfig, LedgerUnavailable, MemoryFrozen, SessionOwned
 from hermes_memory.ports.ledger import Ledger, OutboxEntry, Settings
 from hermes_memory.testing.builders import (
@@ -51,7 +52,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def client(server: Server) -> Iterator[redis.Redis]:
+def client(server: Server) -> Iterator[Any]:
     with server.client() as connected:
         connected.flushall()
         for name, value in (
@@ -64,27 +65,25 @@ def client(server: Server) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-async def ledger(server: Server, client: redis.Redis) -> Any:
+async def ledger(server: Server, client: Any) -> Any:
     handle = RedisLedger(Redis(url=server.url))
     await handle.open(EMBEDDER)
     yield handle
     await handle.close()
 
 
-def texts(client: redis.Redis) -> list[str]:
+def texts(client: Any) -> list[str]:
     """Every key and value of the server, as text."""
     found: list[str] = []
     for key in client.scan_iter():
-        found.append(key.decode())
-        kind = client.type(key).decode()
-        read: dict[str, Callable[[], Any]] = {
-            "hash": lambda key=key: client.hgetall(key),
-            "zset": lambda key=key: client.zrange(key, 0, -1),
-            "set": lambda key=key: client.smembers(key),
-            "stream": lambda key=key: client.xrange(key),
-            "string": lambda key=key: client.get(key),
+        reads: dict[bytes, Callable[[], Any]] = {
+            b"hash": partial(client.hgetall, key),
+            b"zset": partial(client.zrange, key, 0, -1),
+            b"set": partial(client.smembers, key),
+            b"stream": partial(client.xrange, key),
+            b"string": partial(client.get, key),
         }
-        found.append(repr(read[kind]()))
+        found += [key.decode(), repr(reads[client.type(key)]())]
     return found
 
 
@@ -121,7 +120,7 @@ UNSAFE = [
 
 @pytest.mark.parametrize(("name", "value", "cure"), UNSAFE, ids=[f"{n}={v}" for n, v, _ in UNSAFE])
 async def test_an_unsafe_server_is_refused_with_the_cure(
-    server: Server, client: redis.Redis, caplog: pytest.LogCaptureFixture, name: str, value: str, cure: str
+    server: Server, client: Any, caplog: pytest.LogCaptureFixture, name: str, value: str, cure: str
 ) -> None:
     client.config_set(name, value)
     with pytest.raises(InvalidConfig, match=f"run CONFIG SET {cure}"):
@@ -135,9 +134,7 @@ async def test_an_unsafe_server_is_refused_with_the_cure(
 
 
 @pytest.mark.parametrize("kept", ["always", "everysec"])
-async def test_an_operator_may_be_content_with_every_second(
-    server: Server, client: redis.Redis, kept: str
-) -> None:
+async def test_an_operator_may_be_content_with_every_second(server: Server, client: Any, kept: str) -> None:
     client.config_set("appendfsync", kept)
     handle = RedisLedger(Redis(url=server.url), durability="everysec")
     await handle.open(EMBEDDER)
@@ -148,7 +145,7 @@ async def test_an_operator_may_be_content_with_every_second(
 
 
 async def test_a_server_that_hides_its_configuration_is_refused_unless_told(
-    server: Server, client: redis.Redis, caplog: pytest.LogCaptureFixture
+    server: Server, client: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-config")
     to = Redis(url=f"redis://app@127.0.0.1:{server.port}/0", password="secret")
@@ -166,17 +163,13 @@ async def test_a_server_that_hides_its_configuration_is_refused_unless_told(
     client.execute_command("ACL", "DELUSER", "app")
 
 
-async def test_an_old_server_is_refused(
-    server: Server, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_old_server_is_refused(server: Server, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MIN_VERSION", (99, 1))
     with pytest.raises(InvalidConfig, match=r"version 99\.1 is the least"):
         await RedisLedger(Redis(url=server.url)).open(EMBEDDER)
 
 
-async def test_data_of_a_newer_release_is_refused(
-    server: Server, client: redis.Redis, ledger: RedisLedger
-) -> None:
+async def test_data_of_a_newer_release_is_refused(server: Server, client: Any, ledger: RedisLedger) -> None:
     client.hset("hermes:{meta}:facts", "format", 2)
     with pytest.raises(InvalidConfig, match="format 2"):
         await RedisLedger(Redis(url=server.url)).open(EMBEDDER)
@@ -197,7 +190,7 @@ async def test_settings_that_contradict_each_other_are_refused(to: Redis, match:
 
 
 async def test_the_configuration_chooses_it(
-    server: Server, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = {"kind": "redis", "url": server.url, "prefix": "mine"}
     handle = build_ledger(await asyncio.to_thread(load_settings, None, {"ledger": chosen}), tmp_path)
@@ -224,7 +217,7 @@ async def test_a_prefix_with_a_hash_tag_of_its_own_is_refused(server: Server, pr
 # --------------------------------------------------------------------------------------------- how keys lie
 
 
-async def test_all_keys_of_a_user_have_one_hash_tag(ledger: RedisLedger, client: redis.Redis) -> None:
+async def test_all_keys_of_a_user_have_one_hash_tag(ledger: RedisLedger, client: Any) -> None:
     await live(ledger)
     await ledger.bury_outbox(KEY, [2], "too_long")
     layout = Layout("hermes", client.hget("hermes:{meta}:facts", "salt").decode())
@@ -237,7 +230,7 @@ async def test_all_keys_of_a_user_have_one_hash_tag(ledger: RedisLedger, client:
     assert not any("ann" in name for name in names)
 
 
-async def test_what_an_erasure_leaves_names_nobody(ledger: RedisLedger, client: redis.Redis) -> None:
+async def test_what_an_erasure_leaves_names_nobody(ledger: RedisLedger, client: Any) -> None:
     key = UserKey("app", "somebody-known")
     await live(ledger, key)
     await ledger.bury_outbox(key, [2], "too_long")
@@ -252,12 +245,12 @@ async def test_what_an_erasure_leaves_names_nobody(ledger: RedisLedger, client: 
     assert sum("head" in text for text in left) == 1
 
 
-async def test_turns_and_operations_go_by_themselves(ledger: RedisLedger, client: redis.Redis) -> None:
+async def test_turns_and_operations_go_by_themselves(ledger: RedisLedger, client: Any) -> None:
     await live(ledger)
     layout = Layout("hermes", client.hget("hermes:{meta}:facts", "salt").decode())
 
     def ttl(part: str) -> int:
-        return client.pttl(layout.of_user(layout.tag(KEY), part))
+        return int(client.pttl(layout.of_user(layout.tag(KEY), part)))
 
     for part in ("ops", "op_times"):
         assert 3 * DAY_MS < ttl(part) <= 3 * DAY_MS + HOUR_MS
@@ -274,7 +267,7 @@ async def test_turns_and_operations_go_by_themselves(ledger: RedisLedger, client
     assert 3 * DAY_MS < ttl("ops") <= 3 * DAY_MS + HOUR_MS
 
 
-async def test_shorter_times_may_be_chosen(server: Server, client: redis.Redis) -> None:
+async def test_shorter_times_may_be_chosen(server: Server, client: Any) -> None:
     handle = RedisLedger(Redis(url=server.url), turns_hours=1, operations_hours=2)
     await handle.open(EMBEDDER)
     await handle.commit(a_commit(turns=(a_turn(pending=False),)))
@@ -286,7 +279,7 @@ async def test_shorter_times_may_be_chosen(server: Server, client: redis.Redis) 
 
 @pytest.mark.parametrize("finish", ["replay", "sweep"])
 async def test_an_erasure_that_was_interrupted_is_finished(
-    ledger: RedisLedger, client: redis.Redis, monkeypatch: pytest.MonkeyPatch, finish: str
+    ledger: RedisLedger, client: Any, monkeypatch: pytest.MonkeyPatch, finish: str
 ) -> None:
     await live(ledger)
 
@@ -312,7 +305,7 @@ async def test_an_erasure_that_was_interrupted_is_finished(
         await ledger.bind_session(KEY, "s1")
 
 
-async def test_lists_may_name_too_many_and_mend_themselves(ledger: RedisLedger, client: redis.Redis) -> None:
+async def test_lists_may_name_too_many_and_mend_themselves(ledger: RedisLedger, client: Any) -> None:
     """Announced, and then the host died before the commit (as it may in a Cluster)."""
     await live(ledger, BOB)
     store = ledger._store
@@ -385,7 +378,7 @@ async def test_a_sweep_finds_all_who_are_due(ledger: RedisLedger, monkeypatch: p
 # ----------------------------------------------------------------------------------------- the frozen gate
 
 
-FORGERIES = {
+FORGERIES: dict[str, Callable[[str], str]] = {
     "changed": lambda body: body.replace("苏州", "杭州"),
     "twice": lambda body: body[:-1] + ',"content":"x"}',
     "escaped": lambda body: body[:-1] + ',"con\\u0074ent":"x"}',
@@ -406,22 +399,22 @@ async def test_no_body_however_written_changes_a_frozen_memory(
 ) -> None:
     frozen = a_memory(lock=Lock.FROZEN)
     await ledger.commit(a_commit(memories=(frozen,)))
-    dump = rows.codec.dump_memory
+    dump = codec.dump_memory
 
-    def forged(memory: Any) -> tuple[str, int, int]:
-        body, *beside = dump(memory)
+    def forged(memory: Memory) -> tuple[str, int, int]:
+        body, count, last_us = dump(memory)
         other = FORGERIES[forgery](body)
         assert other != body
-        return other, *beside
+        return other, count, last_us
 
-    monkeypatch.setattr(rows.codec, "dump_memory", forged)
+    monkeypatch.setattr(codec, "dump_memory", forged)
     with pytest.raises(MemoryFrozen):
         await ledger.commit(a_commit(1, memories=(frozen,)))
     monkeypatch.undo()
     assert (await ledger.activate(KEY, 1)).memories == (frozen,)
 
 
-async def test_a_memory_frozen_with_an_escape_is_frozen(ledger: RedisLedger, client: redis.Redis) -> None:
+async def test_a_memory_frozen_with_an_escape_is_frozen(ledger: RedisLedger, client: Any) -> None:
     await ledger.commit(a_commit(memories=(a_memory(lock=Lock.FROZEN),)))
     layout = ledger._store.layout
     memories = layout.of_user(layout.tag(KEY), "memories")
