@@ -7,6 +7,7 @@ process: the floor under every ingress.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -44,6 +45,7 @@ class Line:
         try:
             return await self._once(request, started)
         except (asyncio.IncompleteReadError, ConnectionError):
+            await self.close()
             again = await Line.open(self.port)
             self.reader, self.writer = again.reader, again.writer
             return await self._once(request, started)
@@ -75,7 +77,8 @@ class Line:
 
     async def close(self) -> None:
         self.writer.close()
-        await self.writer.wait_closed()
+        with contextlib.suppress(ConnectionError):  # the server was first
+            await self.writer.wait_closed()
 
 
 def get(path: str) -> bytes:
