@@ -11,6 +11,7 @@ import os
 import random
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,8 @@ async def run(world: World, options: argparse.Namespace) -> dict[str, Any]:
     distiller = build_distiller(direct, embedder)
     rogue = build_host("rogue", direct, world.folder, distiller, embedder_info(direct))
     await rogue.start()
-    stop, started = asyncio.Event(), time.monotonic()
-    playing = asyncio.create_task(crowd.play(stop))
+    stop, started = threading.Event(), time.monotonic()
+    playing = asyncio.create_task(asyncio.to_thread(crowd.play, stop))
     try:
         await asyncio.sleep(WARM_UP_S)
         until = started + options.minutes * 60

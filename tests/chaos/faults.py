@@ -131,7 +131,7 @@ async def remove_node(scene: Scene) -> None:
     world = scene.world
     node = world.nodes.pop(scene.chance.randrange(len(world.nodes)))
     await asyncio.to_thread(world.cluster.remove_node, node, allow_graceful=False)
-    world.nodes.append(await asyncio.to_thread(world.add_node))
+    world.nodes.append(world.add_node())  # Ray wants its main thread
 
 
 async def cut(scene: Scene) -> None:
@@ -198,7 +198,7 @@ async def two_owners(scene: Scene) -> None:
             await asyncio.sleep(0.05)  # refused, as it should be; or the ledger has troubles of its own
         else:
             if scene.journal.rounds[user] == before and user not in scene.journal.erasing:
-                scene.journal.acknowledge(user, f"m-{word}", word)
+                scene.journal.acknowledge(user, f"m-{word}", word, before)
 
 
 async def resize(scene: Scene) -> None:

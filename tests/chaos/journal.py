@@ -36,9 +36,10 @@ class Journal:
     unanswered: int = 0  # operations that no answer came to within the deadline, retries included
     slowest_s: float = 0.0
 
-    def acknowledge(self, user: str, message_id: str, word: str) -> None:
-        """A message was acknowledged."""
-        self.said[user, message_id] = Said(user, message_id, word, self.rounds[user])
+    def acknowledge(self, user: str, message_id: str, word: str, before: int | None = None) -> None:
+        """A message was acknowledged; ``before``: the user's erasures when it was sent, if others may erase."""
+        erased = self.rounds[user] if before is None else before
+        self.said[user, message_id] = Said(user, message_id, word, erased)
 
     def see_version(self, user: str, version: int) -> None:
         """The version in an answer may not be older than the one before; an erasure counts on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -73,8 +74,11 @@ class Crowd:
         """All user ids."""
         return [f"chaos-{self.run}-{number}" for number in range(self.users)]
 
-    async def play(self, stop: asyncio.Event) -> None:
-        """Work until told to stop; what has begun is finished."""
+    def play(self, stop: threading.Event) -> None:
+        """Work until told to stop; what has begun is finished. On a thread of its own: faults may block theirs."""
+        asyncio.run(self._play(stop))
+
+    async def _play(self, stop: threading.Event) -> None:
         limits = httpx.Limits(max_connections=self.users + 4)
         async with httpx.AsyncClient(base_url=self.url, timeout=20, limits=limits, trust_env=False) as http:
             users = [
@@ -90,7 +94,7 @@ class _User:
         self._pause_s = crowd.pause_s
         self._count = 0
 
-    async def live(self, stop: asyncio.Event) -> None:
+    async def live(self, stop: threading.Event) -> None:
         await self._careful(self._freeze)
         while not stop.is_set():
             work = self._chance.choices(
