@@ -23,10 +23,10 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo serve test test-unit test-cluster cases eval check lint format types imports docs-check bench clean
+.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases eval check lint format types imports docs-check bench clean
 
 help: ## list the commands
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-13s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-16s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 	@echo "  Variables: PORT HOST DATA ARGS PYTEST_ARGS CASES_DIR CASES_MIN VENV PYTHON EXTRAS (make serve PORT=9000)"
 
 install: $(STAMP) ## create .venv and install the locked dependencies (a moment when nothing changed)
@@ -51,6 +51,15 @@ demo: install ## play a short conversation and show what is remembered
 
 serve: install ## run the server on HOST:PORT
 	@$(BIN)/hermes serve --host $(HOST) --port $(PORT) $(if $(DATA),--data $(DATA)) $(ARGS)
+
+services: install ## get and start a real Redis and a real Weaviate: no root, no Docker; minutes the first time
+	@$(BIN)/hermes services start $(if $(DATA),--data $(DATA)) $(ARGS)
+
+services-install: install ## only get their programs, into the cache
+	@$(BIN)/hermes services install
+
+services-stop: install ## stop them; their data stays
+	@$(BIN)/hermes services stop $(if $(DATA),--data $(DATA))
 
 test: install ## all tests: unit, cluster, cases; a table of stage times at the end
 	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases

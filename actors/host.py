@@ -8,49 +8,75 @@ bounded, and reads and waits never hold a mailbox.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
+import time
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-import ray
-from ray.actor import ActorHandle
-
 from actors.distiller import ServeDistiller
-from actors.placement import Seat, build_seating, owns
+from actors.placement import Seat, build_seating, carried
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask, Command
 from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
+from hermes_memory.ports.distiller import Distiller
+from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_host, embedder_info
-
-NAMESPACE = "hermes"
-MAX_CONCURRENCY = 4096
 
 
 class UserActorHost:
-    """One process of user actors. ``document`` is the configuration as plain data."""
+    """One process of user actors.
 
-    def __init__(self, seat: Seat, document: dict[str, Any], data: str) -> None:
+    Args:
+        document: The configuration as plain data.
+        distiller: Who extracts and embeds; the Serve deployment by default.
+        own_process: Whether SIGTERM to this process is meant for the host. Only in a main thread.
+    """
+
+    def __init__(
+        self,
+        seat: Seat,
+        document: dict[str, Any],
+        data: str,
+        distiller: Distiller | None = None,
+        own_process: bool = False,
+    ) -> None:
         settings = settings_of(document)
-        seating = build_seating(settings.actors.placement, settings.actors.hosts)
+        self._seat, self._seating = seat, build_seating(settings.actors.placement, HostPool())
         self._metrics = PrometheusMetrics()
         self._host = build_host(
             seat.name,
             settings,
             Path(data),
-            ServeDistiller(settings.actors.deadline_s),
+            distiller or ServeDistiller(settings.actors.deadline_s),
             embedder_info(settings),
             metrics=self._metrics,
-            owns=partial(owns, seating, seat.name),
+            share=partial(carried, self._seating, seat.name),
         )
+        self._born, self._may_wait_s = time.monotonic(), settings.actors.start_s
+        self._was_needed = False
         self._starting: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._switching = asyncio.Lock()  # a start and a stop never overlap
+        self._loop: asyncio.AbstractEventLoop | None = None
+        if own_process:
+            self._stop_at_sigterm(settings.serve.drain_s)
 
     async def start(self) -> None:
         """Open the ledger and take up what was left; every call waits for it, a failed start is tried again."""
+        self._loop = asyncio.get_running_loop()
         if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
-            self._starting = asyncio.create_task(self._host.start())
+            self._starting = asyncio.create_task(self._start())
         await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
+        async with self._switching:
+            await self._host.start()
+            self._was_needed |= self._is_needed(self._host.pool)
 
     async def execute(self, key: UserKey, command: Command, operation_id: str, again: bool) -> Any:
         """Run a command in the user's mailbox."""
@@ -72,6 +98,10 @@ class UserActorHost:
         await self.start()
         await self._host.wake(key)
 
+    async def ping(self) -> int:
+        """The process id, from a loop that turns; the ledger may be away."""
+        return os.getpid()
+
     async def stats(self) -> dict[str, Any]:
         """Counts for operators, with the process id."""
         await self.start()
@@ -81,22 +111,56 @@ class UserActorHost:
         """What this host has counted, in Prometheus' text format."""
         return self._metrics.render()
 
+    async def reseat(self) -> HostPool:
+        """Look at the size of the pool, and let go of whom another host carries now."""
+        await self.start()
+        pool = await self._host.reseat()
+        self._was_needed |= self._is_needed(pool)
+        return pool
+
+    async def retire(self) -> bool:
+        """Stop, if the pool has no place for this host any more; whether it has none.
+
+        One that is new may have been made for a larger pool that is about to be written down: it stays a while.
+        """
+        pool = await self.reseat()
+        if self._is_needed(pool):
+            return False
+        if self._was_needed or time.monotonic() - self._born > self._may_wait_s:
+            await self.stop()
+            return True
+        return False
+
     async def stop(self) -> None:
-        """Put everyone to sleep before the actor ends."""
-        await self._host.stop()
+        """Put everyone to sleep before the actor ends; another call starts it again.
 
+        It goes on to its end whoever stops waiting for it.
+        """
+        if self._stopping is None or self._stopping.done():
+            self._stopping = asyncio.create_task(self._stop())
+        await asyncio.shield(self._stopping)
 
-def start_host(seat: Seat, document: dict[str, Any], data: str) -> ActorHandle[Any]:
-    """The named, detached actor, made if it is not there; Ray restarts it for ever and never repeats a call."""
-    remote: Any = ray.remote(UserActorHost)
-    actor: ActorHandle[Any] = remote.options(
-        name=seat.name,
-        namespace=NAMESPACE,
-        lifetime="detached",
-        get_if_exists=True,
-        num_cpus=0,
-        max_restarts=-1,
-        max_task_retries=0,
-        max_concurrency=MAX_CONCURRENCY,
-    ).remote(seat, document, data)
-    return actor
+    async def _stop(self) -> None:
+        async with self._switching:
+            self._starting = None
+            await self._host.stop()
+
+    def _stop_at_sigterm(self, patience_s: float) -> None:
+        """As when a node is drained: what is only in memory is written down before the process ends.
+
+        The handler runs in the main thread, where Ray waits for work; the host lives in the loop's thread.
+        """
+        before = signal.getsignal(signal.SIGTERM)
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self._loop is not None:
+                stopped = asyncio.run_coroutine_threadsafe(self.stop(), self._loop)
+                with contextlib.suppress(TimeoutError):  # the signal is not a question
+                    stopped.result(patience_s)
+            signal.signal(number, before)
+            os.kill(os.getpid(), number)
+
+        signal.signal(signal.SIGTERM, handle)
+
+    def _is_needed(self, pool: HostPool) -> bool:
+        return self._seat in self._seating.at(pool).standing()

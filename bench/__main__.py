@@ -13,16 +13,20 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from bench import (
+    archive_search,
+    cluster_adapters,
     conflict_suite,
     extraction_quality,
     extraction_zh,
     gate_cost,
+    ingress,
     knowledge_recall,
     ledger_cost,
     recall_latency,
     recall_load,
     recall_quality,
     relatedness,
+    scale_out,
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
@@ -57,12 +61,16 @@ class Benchmark:
 BENCHMARKS: Mapping[str, Benchmark] = {
     "gates": Benchmark(gate_cost.run, gate_cost.LIMITS),
     "recall": Benchmark(recall_latency.run, recall_latency.LIMITS),
+    "ingress": Benchmark(ingress.run, ingress.LIMITS),
     "memory": Benchmark(warm_memory.run, warm_memory.LIMITS),
     "conflicts": Benchmark(conflict_suite.run, conflict_suite.LIMITS),
     "relevance-growth": Benchmark(relevance_growth.run, relevance_growth.LIMITS, draw=plot.draw),
     "relatedness": Benchmark(relatedness.run, relatedness.LIMITS, relatedness.PERSONAS),
     "ledgers": Benchmark(ledger_cost.run, ledger_cost.LIMITS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
+    "cluster-adapters": Benchmark(cluster_adapters.run, cluster_adapters.LIMITS),
+    "scale-out": Benchmark(scale_out.run, scale_out.LIMITS),
+    "archive-search": Benchmark(archive_search.run, archive_search.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),

@@ -20,14 +20,15 @@ import ray
 from fastapi import FastAPI
 from ray import serve
 
-from actors.host import MAX_CONCURRENCY, NAMESPACE
+from actors.crew import MAX_CONCURRENCY, NAMESPACE, RayCrew
 from actors.placement import Seat
-from actors.users import RayUsers
+from actors.users import CallRules, SeatedUsers
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Ask
 from hermes_memory.config import Settings, document_of, settings_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.embedder import EmbedderInfo, Vectors
+from hermes_memory.ports.ledger import HostPool
 from hermes_memory.wiring import build_embedder, build_ledger, build_policy, build_profile
 from serve_app.api import create_app
 from serve_app.services import Services
@@ -56,7 +57,7 @@ class FloorSeats:
     """As many actors as the app has hosts, each asked as seldom: a busier one would answer from warmer caches."""
 
     def __init__(self, floor: str, hosts: int) -> None:
-        self._floor, self._hosts = floor, hosts
+        self._floor, self._hosts, self.pool = floor, hosts, HostPool(hosts)
 
     def seat_of(self, key: UserKey) -> Seat:
         """The same one for the same user."""
@@ -65,6 +66,10 @@ class FloorSeats:
     def standing(self) -> list[Seat]:
         """All of this floor."""
         return [Seat(f"bench-{self._floor}-{number}") for number in range(self._hosts)]
+
+    def at(self, pool: HostPool) -> FloorSeats:
+        """As many as that."""
+        return FloorSeats(self._floor, pool.hosts)
 
 
 class OneVector:
@@ -103,12 +108,15 @@ class FloorIngress:
         embedder = build_embedder(settings) if self._embeds else OneVector(info)
         await embedder.queries(["ready"])
         yield Services(
-            users=RayUsers(
+            users=SeatedUsers(
                 FloorSeats(self._floor, actors.hosts),
-                self._document,
-                self._data,
-                actors.call_timeout_s,
-                actors.deadline_s,
+                RayCrew(self._document, self._data, "", actors.call_timeout_s).connect,
+                CallRules(
+                    call_timeout_s=actors.call_timeout_s,
+                    deadline_s=actors.deadline_s,
+                    probe_s=actors.ping_s,
+                    max_in_flight=settings.serve.max_in_flight,
+                ),
             ),
             ledger=build_ledger(settings, Path(self._data)),  # never opened: no recall asks it
             embedder=embedder,

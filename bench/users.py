@@ -42,13 +42,13 @@ class Crowd:
         return f"{self.users:,} × {self.memories:,}"
 
 
-def load(settings: Settings, data: Path, crowds: Sequence[Crowd]) -> None:
-    """Fill the data directory's ledger; one commit for each user."""
+def load(settings: Settings, data: Path, crowds: Sequence[Crowd], together: int = 1) -> None:
+    """Fill the configured ledger; one commit for each user, ``together`` at once."""
     data.mkdir(parents=True, exist_ok=True)
-    asyncio.run(_load(settings, data, crowds))
+    asyncio.run(_load(settings, data, crowds, together))
 
 
-async def _load(settings: Settings, data: Path, crowds: Sequence[Crowd]) -> None:
+async def _load(settings: Settings, data: Path, crowds: Sequence[Crowd], together: int) -> None:
     profile = build_profile(settings)
     centring = profile.calibration.centring
     centre = np.zeros(profile.dimension, np.float32) if centring is None else centring.passage_mean
@@ -57,8 +57,15 @@ async def _load(settings: Settings, data: Path, crowds: Sequence[Crowd]) -> None
     try:
         for crowd in crowds:
             said = statements(crowd.memories)
-            for number in range(crowd.users):
-                await _put(ledger, crowd.name(number), said, _vectors(number, len(said), centre))
+            left = iter(range(crowd.users))
+
+            async def filler(
+                crowd: Crowd, said: Sequence[tuple[Kind, str, str]], left: Iterator[int]
+            ) -> None:
+                for number in left:
+                    await _put(ledger, crowd.name(number), said, _vectors(number, len(said), centre))
+
+            await asyncio.gather(*(filler(crowd, said, left) for _ in range(together)))
     finally:
         await ledger.close()
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hermes_cli import calibrating, knowledge, memories, reembedding, remembering, serving
+from hermes_cli import calibrating, hosts, knowledge, memories, reembedding, reindexing, remembering, serving
 from hermes_cli.console import fail, never_choke_on_encoding, stdout
 from hermes_cli.demo import command as demo
 from hermes_cli.doctor import command as doctor
+from hermes_cli.services import command as services
 from hermes_memory import __version__
 from hermes_memory.errors import HermesError
 
@@ -68,5 +69,8 @@ app.command("why")(memories.why)
 app.command("forget")(memories.forget)
 app.command("doctor")(doctor.doctor)
 app.add_typer(knowledge.app, name="knowledge")
+app.add_typer(services.app, name="services")
+app.add_typer(hosts.app, name="hosts")
 app.command("calibrate")(calibrating.calibrate)
 app.command("reembed")(reembedding.reembed)
+app.command("reindex")(reindexing.reindex)

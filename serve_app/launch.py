@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import logging
@@ -15,10 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from hermes_memory.adapters.data_lock import DataLock
-from hermes_memory.config import Settings, document_of
+from hermes_memory.config import Placement, Settings, document_of
 from hermes_memory.errors import InvalidConfig, StartupFailed
-from hermes_memory.wiring import check_data
+from hermes_memory.ports.ledger import HostPool
+from hermes_memory.wiring import build_ledger, check_data, embedder_info
 from serve_app import processes
+from serve_app.options import (
+    check_exposure,
+    default_switches,
+    forced_switches,
+    http_options,
+    logging_config,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +65,17 @@ class Server:
 
         Raises:
             DataInUse: another server holds the data.
-            InvalidConfig: the port is taken or the directory unusable.
+            InvalidConfig: the port is taken, the directory unusable, or more would be opened than is allowed.
             EmbedderMismatch: the data was embedded with another model.
         """
+        check_exposure(self.settings.serve)
         data = self.data.resolve()
         self._lock = DataLock(data)
         self._lock.acquire({"what": "hermes serve", "run": self.run_id})
         try:
             self._reap_leftovers(data)  # first: an orphaned proxy may still hold the port
             check_data(self.settings, data)
+            asyncio.run(_set_pool(self.settings, data))
             self._take_port()
             self._start_ray(data)
             self._start_app(data)
@@ -98,6 +109,9 @@ class Server:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 starves a server that shares its machine
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.update(forced_switches(self.settings.serve))
+        for name, value in default_switches(self.settings.serve).items():
+            os.environ.setdefault(name, value)
         if os.environ["RAY_AUTH_MODE"] == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # of this run, written nowhere
 
@@ -116,18 +130,19 @@ class Server:
     def _start_app(self, data: Path) -> None:
         from ray import serve
 
+        from actors.crew import start_host
         from actors.distiller import APP
-        from actors.host import start_host
         from actors.placement import build_seating
         from serve_app.deployments import bind
 
         self.say("starting the user hosts and the app")
         actors = self.settings.actors
-        for seat in build_seating(actors.placement, actors.hosts).standing():
-            start_host(seat, document_of(self.settings), str(data))
+        for seat in build_seating(actors.placement, HostPool(actors.hosts)).standing():
+            start_host(seat, document_of(self.settings), str(data), actors.node_resource)
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
-        serve.start(http_options={"host": self.settings.serve.host, "port": self.settings.serve.port})
-        serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/")
+        http, logs = http_options(self.settings.serve), logging_config(self.settings.serve)
+        serve.start(http_options=http, logging_config=logs)
+        serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
 
     def stop(self) -> None:
         """Put the users to sleep, stop Serve and Ray, and make sure that nothing is left. May be called twice."""
@@ -151,15 +166,15 @@ class Server:
         from ray import serve
         from ray.exceptions import RayError
 
-        from actors.host import NAMESPACE
+        from actors.crew import NAMESPACE, host_names
 
         if not ray.is_initialized():
             return
         try:
-            stops: list[Any] = [ray.get_actor(name, NAMESPACE).stop.remote() for name in _host_names()]
+            serve.shutdown()  # type: ignore[no-untyped-call]  # first: what it has begun needs the hosts
+            stops: list[Any] = [ray.get_actor(name, NAMESPACE).stop.remote() for name in host_names()]
             if stops:
                 ray.wait(stops, num_returns=len(stops), timeout=REAP_PATIENCE_S)
-            serve.shutdown()  # type: ignore[no-untyped-call]
         except (RayError, ValueError, RuntimeError) as error:
             log.warning("an orderly stop was not possible: %s", type(error).__name__)
         finally:
@@ -180,10 +195,13 @@ def _init_ray() -> None:
     )
 
 
-def _host_names() -> list[str]:
-    import ray
-
-    from actors.host import NAMESPACE
-
-    named = ray.util.list_named_actors(all_namespaces=True)
-    return [entry["name"] for entry in named if entry["namespace"] == NAMESPACE]
+async def _set_pool(settings: Settings, data: Path) -> None:
+    """Write down how many hosts the server starts with: nobody carries a user yet."""
+    if settings.actors.placement is not Placement.POOLED:
+        return
+    ledger = build_ledger(settings, data)
+    try:
+        await ledger.open(embedder_info(settings))
+        await ledger.resize_host_pool(settings.actors.hosts)
+    finally:
+        await ledger.close()

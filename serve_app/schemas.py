@@ -196,3 +196,9 @@ class MaintainIn(Body):
     """As of when the night's work is done."""
 
     now: Time | None = None
+
+
+class HostsIn(Body):
+    """How many hosts shall carry the users; the configuration says how many at most."""
+
+    hosts: Annotated[int, Field(ge=1, le=10_000, strict=True)]

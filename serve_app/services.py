@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Request
@@ -15,12 +15,25 @@ from hermes_memory.app.users import Users
 from hermes_memory.config import Settings
 from hermes_memory.core.ids import MAX_ID_CHARS, UserKey, check_id
 from hermes_memory.ports.embedder import Embedder
-from hermes_memory.ports.ledger import Ledger
+from hermes_memory.ports.ledger import HostPool, Ledger
 
 DEFAULT_NAMESPACE = "default"
 
 Probe = Callable[[], Awaitable[dict[str, Any]]]
 Scrape = Callable[[], Awaitable[dict[str, bytes]]]
+
+
+class Hosts(Protocol):
+    """The pool of hosts, where there is one."""
+
+    @property
+    def pool(self) -> HostPool:
+        """How many there are."""
+        ...
+
+    async def scale(self, hosts: int) -> HostPool:
+        """Let so many carry the users. Raises InvalidInput and StartupFailed."""
+        ...
 
 
 async def _nobody() -> dict[str, bytes]:
@@ -31,7 +44,7 @@ async def _nobody() -> dict[str, bytes]:
 class Services:
     """Everything behind the routes; ``probes`` name what readiness depends on.
 
-    ``scrape`` gives the metrics of the other processes by name.
+    ``scrape`` gives the metrics of the other processes by name. ``hosts`` is None where their number is fixed.
     """
 
     users: Users
@@ -42,6 +55,7 @@ class Services:
     metrics: PrometheusMetrics
     probes: dict[str, Probe]
     scrape: Scrape = _nobody
+    hosts: Hosts | None = None
 
 
 def services(request: Request) -> Services:

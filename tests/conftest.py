@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 pytest.register_assert_rewrite("hermes_memory.testing")  # the suites there explain their failures too
+pytest_plugins = ["tests.servers"]  # a real Redis and a real Weaviate, started when a test first asks for one
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 # ------------------------------------------------------------------------------------------------ hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -87,6 +88,14 @@ class TinyLedger:
             jobs=tuple(job for job in self.jobs.values() if job.pending_turns > 0),
         )  # fmt: skip
 
+    def documents(self, memory_ids: Iterable[str]) -> list[tuple[Memory, Vector]]:
+        """Those of the memories that exist and have a vector."""
+        return [
+            (self.memories[i], self.vectors[i])
+            for i in memory_ids
+            if i in self.memories and i in self.vectors
+        ]
+
     def seen(self, command: Ingest) -> dict[str, tuple[str, str]]:
         """The known ones among the ids of a request."""
         ids = [message.id for message in command.messages if message.id is not None]
@@ -96,9 +105,15 @@ class TinyLedger:
 
 
 class Person:
-    """One user's aggregate over a TinyLedger; time stands still unless ``pass_time`` moves it."""
+    """One user's aggregate over a TinyLedger; time stands still unless ``pass_time`` moves it.
 
-    def __init__(self, with_policy: Policy | None = None, now: datetime = NOW) -> None:
+    ``fetched`` are the vectors that the last decision lacked, where the state holds none of the archive.
+    """
+
+    def __init__(
+        self, with_policy: Policy | None = None, now: datetime = NOW, *, archive_vectors: bool = True
+    ) -> None:
+        self.archive_vectors, self.fetched = archive_vectors, dict[str, Vector | None]()
         self.policy, self.now = with_policy or policy(), now
         self.ledger = TinyLedger()
         self.operations = (f"op-{number}" for number in itertools.count(1))
@@ -106,7 +121,10 @@ class Person:
         self.state = self._wake()
 
     def _wake(self) -> UserState:
-        return UserState(self.ledger.snapshot(), words, EMBEDDER.dimension, self.policy.rules.window.turns)
+        return UserState(
+            self.ledger.snapshot(), words, EMBEDDER.dimension, self.policy.rules.window.turns,
+            archive_vectors=self.archive_vectors,
+        )  # fmt: skip
 
     def begin(self) -> None:
         """Forget the last commit, so that ``last`` tells what the next command did."""
@@ -133,7 +151,12 @@ class Person:
         """What the command would do now."""
         if isinstance(command, Ingest):
             prepared = self.ledger.seen(command)
-        return decide(self.state, command, self.desk(operation_id or next(self.operations), prepared))
+        desk = self.desk(operation_id or next(self.operations), prepared)
+        self.fetched = {}
+        while (decision := decide(self.state, command, replace(desk, fetched=self.fetched))).lacking:
+            found = {memory.id: vector for memory, vector in self.ledger.documents(decision.lacking)}
+            self.fetched |= {memory_id: found.get(memory_id) for memory_id in decision.lacking}
+        return decision
 
     def act(self, command: Command, prepared: Any = None, operation_id: str | None = None) -> Any:
         """Decide, commit, apply; the answer, or the error that the decision carries."""
@@ -141,7 +164,7 @@ class Person:
         self.last = decision.commit
         if decision.commit is not None:
             self.ledger.commit(decision.commit)
-            self.state.apply(decision.commit)
+            self.state.apply(decision.commit, self.fetched)
         if decision.error is not None:
             raise decision.error
         return decision.result

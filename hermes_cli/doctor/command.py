@@ -50,6 +50,7 @@ def examine(data: Path, config: Path | None) -> list[Finding]:
         *place.look_at_plan(settings, data),
         *place.look_at_data(settings, data),
         *place.look_at_machine(settings, data),
+        *place.look_at_index(settings),
     ]
 
 

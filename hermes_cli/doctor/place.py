@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -17,6 +18,9 @@ from hermes_cli.doctor.findings import Finding, Level
 from hermes_memory.adapters.data_lock import LOCK_FILE
 from hermes_memory.adapters.sqlite_ledger.store import APPLICATION_ID, SCHEMA_VERSION
 from hermes_memory.config import Settings
+from hermes_memory.errors import HermesError
+from hermes_memory.ports.index import VectorIndex
+from hermes_memory.wiring import build_index, build_ledger
 
 DATABASE = "hermes.db"
 LITTLE_DISK_BYTES = 1_000_000_000
@@ -28,13 +32,41 @@ def look_at_plan(settings: Settings, data: Path) -> list[Finding]:
     actors, serve = settings.actors, settings.serve
     rows = {
         "ledger": f"{settings.ledger.kind}, {data / DATABASE}, synchronous {settings.ledger.synchronous}",
-        "index": "exact, in the memory of each user's actor",
+        "index": _index(settings),
         "embedder": f"{_embedder(settings)}, in the app and in the distiller",
         "extractor": f"rules, zh and en, in {serve.distiller_replicas} distiller(s)",
         "users": f"{actors.placement} placement, {actors.hosts} host(s) of {actors.memory_budget_mb} MB",
         "app": f"Ray Serve at http://{serve.host}:{serve.port}",
     }
     return [Finding("would run", name, Level.OK, detail) for name, detail in rows.items()]
+
+
+def _index(settings: Settings) -> str:
+    chosen = settings.index
+    if chosen.kind == "none":
+        return "none: exact, in the memory of each user's actor"
+    return f"{chosen.kind} at {chosen.url}" if chosen.kind == "weaviate" else f"{chosen.kind}, in each host"
+
+
+def look_at_index(settings: Settings) -> list[Finding]:
+    """Whether a long-term index that is a server of its own can be used; it makes its collection on first use."""
+    if settings.index.kind != "weaviate":
+        return []
+    try:
+        index = build_index(settings, build_ledger(settings, Path()))
+        asyncio.run(_answers(index))
+    except (HermesError, ImportError) as error:
+        return [Finding("machine", "index", Level.PROBLEM, str(error))]
+    return [Finding("machine", "index", Level.OK, f"{settings.index.url} answers")]
+
+
+async def _answers(index: VectorIndex | None) -> None:
+    if index is not None:
+        try:
+            await index.open()
+            await index.ping()
+        finally:
+            await index.close()
 
 
 def look_at_data(settings: Settings, data: Path) -> list[Finding]:
@@ -51,7 +83,7 @@ def look_at_data(settings: Settings, data: Path) -> list[Finding]:
     database = data / DATABASE
     if not database.exists():
         return [*found, Finding(part, "ledger", Level.OK, "none yet")]
-    return [*found, _ledger(database, settings)]
+    return [*found, _ledger(database, settings), *_dead_letters(database)]
 
 
 def _holder(data: Path) -> Finding:
@@ -101,6 +133,19 @@ def _ledger(database: Path, settings: Settings) -> Finding:
         detail = f"{about}; the configuration names {_embedder(settings)}: `hermes reembed` converts it"
         return Finding("data", "ledger", Level.PROBLEM, detail)
     return Finding("data", "ledger", Level.OK, about)
+
+
+def _dead_letters(database: Path) -> list[Finding]:
+    """What a long-term index refused; none where the file cannot tell, of which ``_ledger`` tells."""
+    try:
+        with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, timeout=2)) as conn:
+            count = int(conn.execute("SELECT count(*) FROM outbox WHERE reason IS NOT NULL").fetchone()[0])
+    except sqlite3.Error:
+        return []
+    detail = (
+        f"{count} that the index refused: GET /v1/admin/dead-letters shows them, `hermes reindex` tries again"
+    )
+    return [Finding("data", "dead letters", Level.NOTE, detail)] if count else []
 
 
 def _embedder(settings: Settings) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Container, Sequence
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.vectors import VectorTable
+from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.index import Document, Hit
 
@@ -39,22 +40,41 @@ class _Shelf:
 
 
 class ExactIndex:
-    """A ``VectorIndex`` of plain arrays. Users are apart by construction: each has a shelf of their own."""
+    """A ``VectorIndex`` of plain arrays. Users are apart by construction: each has a shelf of their own.
 
-    def __init__(self) -> None:
+    Args:
+        dimension: Length of every vector; None: that of each user's first one.
+    """
+
+    def __init__(self, dimension: int | None = None) -> None:
+        self._dimension = dimension
         self._shelves: dict[UserKey, _Shelf] = {}
 
-    async def put(self, key: UserKey, documents: Sequence[Document]) -> None:
-        """Add or replace documents by memory id.
+    async def open(self) -> None:
+        """Nothing to connect to."""
 
-        Raises:
-            InvalidInput: A vector has another dimension than the user's others; those before it are kept.
+    async def close(self) -> None:
+        """Nothing to let go of but what Python lets go of."""
+
+    async def ping(self) -> None:
+        """It can always be read."""
+
+    async def put(self, key: UserKey, documents: Sequence[Document]) -> dict[str, str]:
+        """Add or replace documents by memory id; of two with one id the later counts.
+
+        Returns:
+            ``bad_vector`` for those whose vector has another dimension than the others or is not finite.
         """
-        for document in documents:
-            shelf = self._shelves.get(key)
-            if shelf is None:
-                shelf = self._shelves[key] = _Shelf(len(document.vector))
-            shelf.put(document)
+        refused: dict[str, str] = {}
+        for memory_id, document in {each.memory_id: each for each in documents}.items():
+            shelf = self._shelves.get(key) or _Shelf(self._dimension or len(document.vector))
+            try:
+                shelf.put(document)
+            except InvalidInput:
+                refused[memory_id] = "bad_vector"
+            else:
+                self._shelves[key] = shelf
+        return refused
 
     async def remove(self, key: UserKey, memory_ids: Sequence[str]) -> None:
         """Remove documents; unknown ids are ignored."""
@@ -69,6 +89,9 @@ class ExactIndex:
     async def drop(self, key: UserKey) -> None:
         """Remove everything of a user."""
         self._shelves.pop(key, None)
+
+    async def rest(self, key: UserKey) -> None:
+        """Nothing to do: what it keeps of a user is all there is of it."""
 
     async def near(
         self, key: UserKey, vector: Vector, limit: int, *, archived: bool | None = None
@@ -89,6 +112,11 @@ class ExactIndex:
         return [
             Hit(found, score) for found, score in shelf.words.scores(words).top(limit, shelf.keep(archived))
         ]
+
+    async def ids(self, key: UserKey) -> list[str]:
+        """The ids of all documents of a user, in order."""
+        shelf = self._shelves.get(key)
+        return sorted(shelf.vectors.ids) if shelf else []
 
     async def count(self, key: UserKey) -> int:
         """How many documents of the user it holds."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hermes_memory.app.records import change_record
-from hermes_memory.app.state import UserState, Words
+from hermes_memory.app.state import UserState, Words, said_otherwise
 from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.board import Board, Change
@@ -79,7 +79,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """One decision's circumstances. ``prepared`` is what the command asked to have looked up beforehand."""
+    """One decision's circumstances. ``prepared`` is what the command asked to have looked up beforehand.
+
+    ``fetched`` are vectors that a first attempt lacked, from the ledger by memory id; None: it has none.
+    """
 
     policy: Policy
     now: datetime
@@ -87,15 +90,20 @@ class Desk:
     operation_id: str
     actor: str = "user"
     prepared: Any = None
+    fetched: Mapping[str, Vector | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A commit to make (None: nothing changes), the answer, and an error to raise after the commit."""
+    """A commit to make (None: nothing changes), the answer, and an error to raise after the commit.
+
+    Where vectors are ``lacking`` it is void: they are to be fetched by memory id, and the command decided again.
+    """
 
     commit: Commit | None
     result: Any
     error: HermesError | None = None
+    lacking: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -115,6 +123,7 @@ class Draft:
     settings: Settings | None = None
     erased: set[str] = field(default_factory=set)
     alerts: dict[str, Alert] = field(default_factory=dict)
+    _lacking: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.board = Board(self.state.memories, self.desk.now, self.state.tiers)
@@ -156,11 +165,21 @@ class Draft:
         self.vectors |= keep_caps(self.board, rules, seed, self._vector_of)
 
     def _vector_of(self, memory_id: str) -> Vector | None:
-        return self.vectors.get(memory_id) if memory_id in self.vectors else self.state.vector(memory_id)
+        if memory_id in self.vectors:
+            return self.vectors[memory_id]
+        if not self.state.elsewhere(memory_id):
+            return self.state.vector(memory_id)
+        if memory_id not in self.desk.fetched:
+            self._lacking.add(memory_id)
+        return self.desk.fetched.get(memory_id)
 
     def decide(self, result: Any = None, error: HermesError | None = None) -> Decision:
-        """The finished commit with its answer."""
-        return Decision(self.commit(result), result, error)
+        """The finished commit with its answer; or what it lacks, so that all that lives then has its vector."""
+        commit = self.commit(result)
+        for memory in commit.memories:
+            if memory.status in LIVE and self.state.elsewhere(memory.id):
+                self._vector_of(memory.id)
+        return Decision(commit, result, error, frozenset(self._lacking))
 
     def commit(self, result: Any = None) -> Commit:
         """The draft as one commit on the version that was read."""
@@ -226,6 +245,7 @@ class Draft:
             if memory.id in self.vectors
             or memory.id not in known
             or memory.status is not known[memory.id].status
+            or said_otherwise(known[memory.id], memory)
         ]
         return (
             *puts,

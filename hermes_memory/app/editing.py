@@ -307,7 +307,8 @@ def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
     requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
     challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
     draft.change_settings(confirmations=requests, challenges=challenges)
-    return _receipt(len(ids), sum(1 for i in ids if draft.state.vector(i) is not None), len(draft.rewritten))
+    vectors = sum(1 for i in ids if draft.state.elsewhere(i) or draft.state.vector(i) is not None)
+    return _receipt(len(ids), vectors, len(draft.rewritten))
 
 
 def _forget_links(draft: Draft, ids: set[str]) -> None:

@@ -14,18 +14,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hermes_memory.app.state import Words
+from hermes_memory.app.state import Words, own_words
 from hermes_memory.core.ids import UserKey
-from hermes_memory.core.model import LIVE, EvidenceKind, Memory, Status
+from hermes_memory.core.model import LIVE, Memory, Status
 from hermes_memory.errors import IndexUnavailable
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.index import Document, VectorIndex
 from hermes_memory.ports.ledger import Ledger
 
-QUOTES = 3  # of a memory's utterances the last ones are searched
 REFUSED = "refused"
 AT_ONCE = 16
-_CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 Documents = Mapping[str, Document]
 
@@ -38,10 +37,8 @@ def indexed(memory: Memory) -> bool:
 def document(memory: Memory, vector: Vector, words: Words) -> Document:
     """The memory as the index sees it: found by its content, and by the user's own words that say more than that."""
     content = words(memory.content)
-    said = memory.evidence[-QUOTES:]
-    edits = [number for number, piece in enumerate(said) if piece.kind is EvidenceKind.EDIT]
-    own = dict.fromkeys(word for piece in said[edits[-1] if edits else 0 :] for word in words(piece.quote))
-    beside = tuple(word for word in own if word not in set(content))
+    held = set(content)
+    beside = tuple(dict.fromkeys(word for word in own_words(memory, words) if word not in held))
     return Document(memory.id, content + beside, vector, archived=memory.status is Status.ARCHIVED)
 
 

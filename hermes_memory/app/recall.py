@@ -21,12 +21,16 @@ from hermes_memory.core.conflicts import opposes
 from hermes_memory.core.episodes import SAID
 from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
+from hermes_memory.core.nominations import narrowed, singled_out
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.ranking import RERANK, Query, Ranked, Shelf, current_side, in_reach, rank, reranked
+from hermes_memory.core.vectors import VectorTable
 from hermes_memory.core.window import Piece, lines, since
 from hermes_memory.errors import InvalidInput
+from hermes_memory.ports.embedder import Vector
 
 NO_ZONE = "UTC"  # where times are read when nobody says where the user is
+INDEX = "index"  # the part of a recall that a long-term index takes, and what is degraded without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Recalled:
 class Found:
     """What the ranking found, before anything is assembled; ``archived`` are the ids that come from the archive.
 
-    ``hits`` may be more than are asked for: so many of the best that a second look can be taken at them.
+    ``hits`` may be more than are asked for: so many of the best that a second look can be taken at them. ``lacking``:
+    the archive should have answered too, and its vectors are not here.
     """
 
     query: Query
@@ -56,6 +61,30 @@ class Found:
     archived: frozenset[str]
     timings_s: dict[str, float]
     degraded: tuple[str, ...] = ()
+    lacking: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What a long-term index is asked for, by meaning and by words apart.
+
+    ``vector`` has shape (dimension,). ``apart`` are the ids of archived memories that count whatever it says.
+    """
+
+    vector: Vector
+    words: tuple[str, ...]
+    apart: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nominated:
+    """What a long-term index found: vectors of archived memories by id and, where it was asked, active ids.
+
+    ``active`` None leaves the search among what is active to the actor.
+    """
+
+    vectors: Mapping[str, Vector]
+    active: frozenset[str] | None = None
 
 
 def recall(
@@ -85,10 +114,12 @@ def find(
     now: datetime,
     zone: tzinfo | None = None,
     candidates: int = 0,
+    nominated: Nominated | None = None,
 ) -> Found:
     """The hits, best first: as many as are asked for, or ``candidates`` if that is more.
 
-    Raises InvalidInput for too small a budget.
+    ``nominated`` stands in for the vectors of the archive where the state does not hold them. Raises InvalidInput for
+    too small a budget.
     """
     started = time.perf_counter()
     budget_chars = _budget(wanted, policy)
@@ -108,10 +139,14 @@ def find(
         named=tuple(words for name in asked.entities if (words := policy.words(name))),
     )
     query = replace(query, moment=moment_of(query, zone, policy))
-    hits = rank(state.shelf, query, policy.yardstick)
-    if wanted.as_of is not None:
-        hits = _parts_of_later_records(state, query, policy, hits)
-    returned = [] if _answered(hits, query, policy) else _from_archive(state, query, policy, now)
+    hits = rank(_active(state, query, policy, nominated), query, policy.yardstick)
+    archive = _archive(state, nominated)
+    parts = _parts_of_later_records(state, query) if wanted.as_of is not None else {}
+    if parts and archive is not None:
+        hits = _with_parts(hits, replace(archive, memories=parts), query, policy)
+    returned, answered = [], _answered(hits, query, policy)
+    if not answered and archive is not None:
+        returned = _from_archive(state, archive, query, policy, now)
     if hits and not _answered(returned, query, policy):
         returned = []  # nor does the archive: what is active is as good
     hits = returned or hits
@@ -119,7 +154,27 @@ def find(
         query=query, hits=hits, top_k=top_k, budget_chars=budget_chars,
         archived=frozenset(hit.memory.id for hit in returned),
         timings_s={"rank": time.perf_counter() - started},
+        lacking=archive is None and bool(parts or (state.resting and not answered)),
     )  # fmt: skip
+
+
+def probe(state: UserState, query: Query, policy: Policy) -> Probe:
+    """What to ask a long-term index for so that ``find`` can answer ``query`` with it."""
+    apart = singled_out({**state.resting, **state.parts}, state.archive.words, query)
+    return Probe(
+        vector=policy.calibration.aim(query.vector),
+        words=tuple(dict.fromkeys(query.words)),
+        apart=tuple(apart),
+    )
+
+
+def looked_further(found: Found, took_s: float, before: Found | None) -> Found:
+    """``found`` after an index was asked; ``before`` was found without it. None: it failed, the answer says so."""
+    timings_s = {INDEX: took_s, **found.timings_s}
+    if before is None:
+        return replace(found, timings_s=timings_s, degraded=(*found.degraded, INDEX))
+    rank_s = before.timings_s["rank"] + found.timings_s["rank"]
+    return replace(found, timings_s={**timings_s, "rank": rank_s})
 
 
 def looked_at_again(found: Found, relevances: Mapping[str, float] | None, took_s: float) -> Found:
@@ -129,7 +184,7 @@ def looked_at_again(found: Found, relevances: Mapping[str, float] | None, took_s
     """
     timings_s = {**found.timings_s, RERANK: took_s}
     if relevances is None:
-        return replace(found, timings_s=timings_s, degraded=("reranker",))
+        return replace(found, timings_s=timings_s, degraded=(*found.degraded, "reranker"))
     return replace(found, timings_s=timings_s, hits=reranked(found.hits, relevances))
 
 
@@ -169,17 +224,37 @@ def assemble(
     return Recalled(answer, shown, ask["id"] if ask else None, returned)
 
 
-def _parts_of_later_records(
-    state: UserState, query: Query, policy: Policy, hits: list[Ranked]
-) -> list[Ranked]:
-    """``hits`` with what had been said by then of records that hold later words too, and are silent about then."""
-    parts = {
+def _active(state: UserState, query: Query, policy: Policy, nominated: Nominated | None) -> Shelf:
+    """What lives; only what an index nominated where it was asked."""
+    if nominated is None or nominated.active is None:
+        return state.shelf
+    return narrowed(state.shelf, query, nominated.active, policy.rules.fusion)
+
+
+def _archive(state: UserState, nominated: Nominated | None) -> Shelf | None:
+    """What rests, with all its vectors, or with those of what was nominated; None: with none."""
+    if state.archive_vectors:
+        return state.archive
+    if nominated is None:
+        return None
+    table = VectorTable(state.archive.vectors.dimension)
+    for memory_id, vector in nominated.vectors.items():
+        table.put(memory_id, vector)
+    return replace(state.archive, vectors=table)
+
+
+def _parts_of_later_records(state: UserState, query: Query) -> dict[str, Memory]:
+    """What records that are silent about then, for they hold later words too, are made of."""
+    return {
         part.id: part.with_(status=Status.ACTIVE)
         for part in state.parts.values()
         if (record := state.live.get(part.merged_into or "")) is not None and not in_reach(record, query)
     }
-    shelf = Shelf(parts, state.archive.vectors, state.archive.words, {}, {})
-    found = rank(shelf, query, policy.yardstick)
+
+
+def _with_parts(hits: list[Ranked], parts: Shelf, query: Query, policy: Policy) -> list[Ranked]:
+    """``hits`` with what had been said by then of records that are silent about then."""
+    found = rank(parts, query, policy.yardstick)
     return sorted([*hits, *found], key=lambda hit: -hit.score)[: query.top_k]
 
 
@@ -190,9 +265,11 @@ def _answered(hits: list[Ranked], query: Query, policy: Policy) -> bool:
     return any(hit.parts["match"] >= least or hit.memory.dimension in query.called for hit in hits)
 
 
-def _from_archive(state: UserState, query: Query, policy: Policy, now: datetime) -> list[Ranked]:
+def _from_archive(
+    state: UserState, archive: Shelf, query: Query, policy: Policy, now: datetime
+) -> list[Ranked]:
     """What the archive knows when the active memories do not answer."""
-    found = rank(state.archive, query, policy.yardstick)
+    found = rank(archive, query, policy.yardstick)
     return [hit for hit in found if may_come_back(state, hit.memory, policy, now)]
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from hermes_memory.core.board import Change
 from hermes_memory.core.confirmation import ConfirmationRequest
+from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Evidence, Memory, Turn
 from hermes_memory.core.profile import Slot
-from hermes_memory.ports.ledger import Alert, AuditEntry, Job, Session
+from hermes_memory.ports.ledger import Alert, AuditEntry, Job, OutboxEntry, Session
 
 _MEMORY, _TURN = TypeAdapter(Memory), TypeAdapter(Turn)
 _REQUEST, _SLOT = TypeAdapter(ConfirmationRequest), TypeAdapter(Slot)
@@ -81,6 +82,12 @@ def profile_record(profile: Mapping[str, Mapping[str, Slot]]) -> dict[str, Any]:
         layer: {key: _SLOT.dump_python(slot, mode="json") for key, slot in slots.items()}
         for layer, slots in profile.items()
     }
+
+
+def dead_letters_record(key: UserKey, entries: Sequence[OutboxEntry]) -> dict[str, Any]:
+    """What the long-term index refused of a user, for operators: ids and codes."""
+    letters = [{"memory_id": entry.memory_id, "op": entry.op, "reason": entry.reason} for entry in entries]
+    return {"user_id": key.user_id, "memories": letters}
 
 
 def alert_record(alert: Alert) -> dict[str, Any]:

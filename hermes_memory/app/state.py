@@ -20,6 +20,7 @@ from hermes_memory.ports.ledger import AccessCount, Commit, Job, Session, Snapsh
 Words = Callable[[str], tuple[str, ...]]
 
 QUOTES = 3  # of a memory's utterances the last ones are searched
+NOTHING_FETCHED: Mapping[str, Vector | None] = {}
 
 
 class UserState:
@@ -30,10 +31,14 @@ class UserState:
         words: The segmenter.
         dimension: Length of the vectors.
         window: How many turns of a conversation are kept for context.
+        archive_vectors: Whether the vectors of archived memories are kept too. Without them a long-term index is
+            searched in their place, and what needs one takes it from the ledger.
     """
 
-    def __init__(self, snapshot: Snapshot, words: Words, dimension: int, window: int) -> None:
-        self._words, self._window = words, window
+    def __init__(
+        self, snapshot: Snapshot, words: Words, dimension: int, window: int, *, archive_vectors: bool = True
+    ) -> None:
+        self._words, self._window, self.archive_vectors = words, window, archive_vectors
         self.key = snapshot.key
         self.version = snapshot.version
         self._lookup: Lookup | None = None
@@ -50,6 +55,7 @@ class UserState:
         )
         self.resting: dict[str, Memory] = {}
         self.archive = Shelf(self.resting, VectorTable(dimension), WordIndex(), {}, {})
+        self._elsewhere: set[str] = set()
         self.parts: dict[str, Memory] = {}
         self.always: dict[str, Memory] = {}
         self.frozen: dict[str, Memory] = {}
@@ -88,11 +94,12 @@ class UserState:
         """All turns of a conversation that are in memory, oldest first: the window and what is not folded yet."""
         return [turn for turn in self.turns.values() if turn.session_id == session_id]
 
-    def apply(self, commit: Commit) -> None:
-        """Mirror a commit that the ledger has accepted."""
+    def apply(self, commit: Commit, fetched: Mapping[str, Vector | None] = NOTHING_FETCHED) -> None:
+        """Mirror a commit that the ledger has accepted; ``fetched`` are the vectors that it was decided with."""
         self.version = commit.expected_version + 1
         for memory in commit.memories:
-            self._place(memory, commit.vectors.get(memory.id))
+            vector = commit.vectors.get(memory.id)
+            self._place(memory, fetched.get(memory.id) if vector is None else vector)
         for memory_id in commit.deleted:
             self._remove(memory_id)
         self.sessions |= {session.id: session for session in commit.sessions}
@@ -149,9 +156,13 @@ class UserState:
         )
 
     def vector(self, memory_id: str) -> Vector | None:
-        """The vector of a memory that lives or rests, shape (dimension,)."""
+        """The vector of a memory that lives or rests, shape (dimension,); None also where it is ``elsewhere``."""
         live = self.shelf.vectors.get(memory_id)
         return self.archive.vectors.get(memory_id) if live is None else live
+
+    def elsewhere(self, memory_id: str) -> bool:
+        """Whether the memory rests and has a vector that only the ledger and the index hold."""
+        return memory_id in self._elsewhere
 
     def _place(self, memory: Memory, vector: Vector | None) -> None:
         before = self.memories.get(memory.id)
@@ -189,20 +200,20 @@ class UserState:
         if memory.status is not Status.ARCHIVED:
             self._bury(memory.id)
             return
-        if vector is not None:
+        if vector is not None and self.archive_vectors:
             self.archive.vectors.put(memory.id, vector)
+        elif vector is not None:
+            self._elsewhere.add(memory.id)
         self.archive.words.put(memory.id, self._words(memory.content), self._own_words(memory))
         _keep(self.parts, memory, wanted=memory.merged_into is not None)
         _keep(self.resting, memory.with_(status=Status.ACTIVE), wanted=may_return(memory))
 
     def _own_words(self, memory: Memory) -> Iterator[str]:
-        """The user's words behind a memory since it was last put in other words: the lesser field of the search."""
-        said = memory.evidence[-QUOTES:]
-        edits = [number for number, piece in enumerate(said) if piece.kind is EvidenceKind.EDIT]
-        return (word for piece in said[edits[-1] if edits else 0 :] for word in self._words(piece.quote))
+        return own_words(memory, self._words)
 
     def _bury(self, memory_id: str) -> None:
         self.archive.vectors.remove(memory_id)
+        self._elsewhere.discard(memory_id)
         self.archive.words.remove(memory_id)
         self.resting.pop(memory_id, None)
         self.parts.pop(memory_id, None)
@@ -238,6 +249,13 @@ class UserState:
             place: turn for place, turn in self.turns.items()
             if turn.pending or _unfolded(turn, self.sessions.get(turn.session_id))
         }  # fmt: skip
+
+
+def own_words(memory: Memory, words: Words) -> Iterator[str]:
+    """The user's words behind a memory since it was last put in other words: the lesser field of the search."""
+    said = memory.evidence[-QUOTES:]
+    edits = [number for number, piece in enumerate(said) if piece.kind is EvidenceKind.EDIT]
+    return (word for piece in said[edits[-1] if edits else 0 :] for word in words(piece.quote))
 
 
 def said_otherwise(before: Memory, after: Memory) -> bool:

@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from hermes_memory.app.commands import (
     Ask,
@@ -18,7 +19,14 @@ from hermes_memory.app.commands import (
     Summarise,
 )
 from hermes_memory.app.desk import Policy
-from hermes_memory.app.records import alert_record, memory_record, profile_record, session_record, turn_record
+from hermes_memory.app.records import (
+    alert_record,
+    dead_letters_record,
+    memory_record,
+    profile_record,
+    session_record,
+    turn_record,
+)
 from hermes_memory.app.state import UserState
 from hermes_memory.core.model import Memory, Status
 from hermes_memory.core.profile import build_profile
@@ -121,6 +129,23 @@ async def alerts_page(ledger: Ledger, namespace: str, cursor: str | None, limit:
     found = await ledger.alerts(namespace, after, limit + 1)
     more = encode_cursor(f"alerts\n{found[limit - 1].id}") if len(found) > limit else None
     return {"alerts": [alert_record(alert) for alert in found[:limit]], "next_cursor": more}
+
+
+async def dead_letters_page(ledger: Ledger, namespace: str, cursor: str | None, limit: int) -> dict[str, Any]:
+    """A page of the users of a namespace with memories that the index refused, and the oldest of these."""
+    first = f"{quote(namespace, safe='')}/"
+    after = first + _after("dead_letters", cursor) if cursor is not None else first
+    keys = [
+        key for key in await ledger.outbox_users(after, limit + 1, buried=True) if key.namespace == namespace
+    ]
+    shown = keys[:limit]
+    more = encode_cursor(f"dead_letters\n{str(shown[-1]).removeprefix(first)}") if len(keys) > limit else None
+    return {
+        "dead_letters": [
+            dead_letters_record(key, await ledger.read_outbox(key, MAX_PAGE, buried=True)) for key in shown
+        ],
+        "next_cursor": more,
+    }
 
 
 def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, Any]:

@@ -110,11 +110,6 @@ class Fused:
         self._bearing[rows] += units
         self._evidence[rows] += units * self._rules.meaning
 
-    def holding(self, words: Iterable[str]) -> list[str]:
-        """The ids of what holds every one of the words."""
-        found = self._index.scores(tuple(words))
-        return [found.ids[number] for number in np.flatnonzero(found.coverage >= WHOLLY).tolist()]
-
     def expect(self, units: float) -> None:
         """Count what the query says of itself as so many units of meaning, for whether a memory bears on it."""
         self._bearing += np.float32(units)
@@ -137,10 +132,7 @@ class Fused:
 
     def around(self, rows: Rows, places: Places) -> set[str]:
         """The ids of what was said near some rows, themselves included."""
-        steps = range(-len(self._rules.before), len(self._rules.after) + 1)
-        said = [place for row in rows.tolist() for place in places.of(self.ids[row])]
-        turns = {(session, index + step) for session, index in said for step in steps}
-        return {memory_id for turn in turns for memory_id in places.at(turn)}
+        return around((self.ids[row] for row in rows.tolist()), places, self._rules)
 
     def _rows_of(self, memory_ids: Iterable[str]) -> Rows:
         return np.fromiter((self._rows[one] for one in memory_ids if one in self._rows), np.intp)
@@ -171,6 +163,20 @@ def _joined(nats: Floats, rows: Rows, beside: list[list[tuple[float, list[int]]]
         for row, turns in zip(rows.tolist(), beside, strict=True)
     ]  # fmt: skip
     return np.log(np.asarray(total, np.float32))
+
+
+def holding(index: WordIndex, words: Iterable[str]) -> list[str]:
+    """The ids of what holds every one of the words."""
+    found = index.scores(tuple(words))
+    return [found.ids[number] for number in np.flatnonzero(found.coverage >= WHOLLY).tolist()]
+
+
+def around(memory_ids: Iterable[str], places: Places, rules: FusionRules) -> set[str]:
+    """The ids of what was said near some memories, themselves included."""
+    steps = range(-len(rules.before), len(rules.after) + 1)
+    said = [place for memory_id in memory_ids for place in places.of(memory_id)]
+    turns = {(session, index + step) for session, index in said for step in steps}
+    return {memory_id for turn in turns for memory_id in places.at(turn)}
 
 
 def told_twice(matches: Mapping[str, float], places: Places, episodes: Iterable[str]) -> set[str]:

@@ -17,7 +17,7 @@ from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.daytime import Daytimes, Moment, fit
 from hermes_memory.core.decay import decay
 from hermes_memory.core.episodes import SAID
-from hermes_memory.core.fusion import Fused, Match, Places, told_twice
+from hermes_memory.core.fusion import Fused, Match, Places, holding, told_twice
 from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import FusionRules, Rules
 from hermes_memory.core.vectors import VectorTable
@@ -135,9 +135,9 @@ def matched(shelf: Shelf, query: Query, yardstick: Yardstick) -> dict[str, Match
     errand = query.asked.errand is not None and not query.asked.personal
     fused.expect(_prior(query, yardstick.calibration, rules))
     for named in query.named:
-        fused.lift(fused.holding(named), rules.exact)
+        fused.lift(holding(shelf.words, named), rules.exact)
     if query.asked.periods and query.asked.about_past:
-        fused.lift(_of_the_time(shelf.memories.values(), query), rules.period)
+        fused.lift(of_the_time(shelf.memories.values(), query), rules.period)
     most = min(rules.candidates, WIDER * query.top_k)
     found = fused.matches(fused.best(recall.threshold, most))
     if shelf.slots.get(SAID):
@@ -169,7 +169,8 @@ def _prior(query: Query, calibration: Calibration, rules: FusionRules) -> float:
     return rules.personal * likely - rules.doubt * (1 - likely)
 
 
-def _of_the_time(memories: Iterable[Memory], query: Query) -> Iterator[str]:
+def of_the_time(memories: Iterable[Memory], query: Query) -> Iterator[str]:
+    """The ids of what belongs to a period that the query names."""
     return (memory.id for memory in memories if _in_a_period(memory, query))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -26,11 +26,21 @@ from hermes_memory.app.commands import (
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.app.handlers import decide
 from hermes_memory.app.ingest import idle_before, outdated, repeated
-from hermes_memory.app.recall import Recalled, assemble, find, looked_at_again, recall
+from hermes_memory.app.recall import (
+    Found,
+    Recalled,
+    assemble,
+    find,
+    looked_at_again,
+    looked_further,
+    probe,
+    recall,
+)
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
 from hermes_memory.core.ids import UserKey, digest
+from hermes_memory.core.knowledge import KnowledgeShelf
 from hermes_memory.errors import (
     Fenced,
     HermesError,
@@ -43,8 +53,10 @@ from hermes_memory.errors import (
 )
 from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.distiller import Distiller
+from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.second_look import SecondLook
@@ -74,6 +86,8 @@ class Surroundings:
     epoch: int
     max_waiting: int
     second_look: SecondLook | None = None
+    long_term: LongTerm | None = None  # None: users hold the vectors of their archive themselves
+    nudge: Callable[[UserKey], None] = lambda _: None  # a commit of the user has something for the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +129,10 @@ class ActiveUser:
     async def _read(key: UserKey, around: Surroundings) -> UserState:
         snapshot = await around.ledger.activate(key, around.epoch)
         policy = around.policy
-        return UserState(snapshot, policy.words, around.dimension, policy.rules.window.turns)
+        return UserState(
+            snapshot, policy.words, around.dimension, policy.rules.window.turns,
+            archive_vectors=around.long_term is None,
+        )  # fmt: skip
 
     @property
     def quiet(self) -> bool:
@@ -189,19 +206,30 @@ class ActiveUser:
             operation_id=call.operation_id, actor=call.actor, prepared=prepared,
         )  # fmt: skip
         decision = decide(self.state, call.command, desk)
+        while decision.lacking:
+            desk = replace(desk, fetched={**desk.fetched, **await self._vectors(decision.lacking)})
+            decision = decide(self.state, call.command, desk)
         result = decision.result
         if decision.commit is not None:
-            result = await self._commit(decision.commit)
+            result = await self._commit(decision.commit, desk.fetched)
         if decision.error is not None:
             raise decision.error
         return result
 
-    async def _commit(self, commit: Commit) -> Any:
+    async def _vectors(self, memory_ids: Iterable[str]) -> dict[str, Vector | None]:
+        """The vectors of archived memories from the ledger; None for one that has none."""
+        ids = sorted(memory_ids)
+        found = {memory.id: vector for memory, vector in await self.around.ledger.documents(self.key, ids)}
+        return {memory_id: found.get(memory_id) for memory_id in ids}
+
+    async def _commit(self, commit: Commit, fetched: Mapping[str, Vector | None]) -> Any:
         self._stale = True  # until we know: a cancelled or failed call may have been applied
         receipt = await self.around.ledger.commit(commit)
+        if commit.outbox:
+            self.around.nudge(self.key)
         if receipt.replayed:
             return receipt.result
-        self.state.apply(commit)
+        self.state.apply(commit, fetched)
         self._stale = False
         self._count(commit)
         self.watches.end(job.id for job in commit.jobs if job.status in ENDED)
@@ -231,6 +259,7 @@ class ActiveUser:
         receipt = await self.around.ledger.erase(
             self.key, version, self.around.epoch, operation_id, self.around.clock.now()
         )
+        self.around.nudge(self.key)
         await self._refresh()
         return _erasure(receipt)
 
@@ -266,11 +295,11 @@ class ActiveUser:
                 raise SessionOwned
         around = self.around
         zone = await around.zones.of(query.timezone)
-        now, shelf = around.clock.now(), around.packs.of(self.key.namespace)
-        if around.second_look is None:
-            recalled = recall(self.state, query, around.policy, now, shelf, zone)
+        now = around.clock.now()
+        if around.second_look is None and around.long_term is None:
+            recalled = recall(self.state, query, around.policy, now, self._packs, zone)
         else:
-            recalled = await self._looked_at_twice(around.second_look, query, now, zone)
+            recalled = await self._recalled_with_help(query, now, zone)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
@@ -282,21 +311,51 @@ class ActiveUser:
             self.spawn(self.execute(BringBack(memory_ids=recalled.returned), operation_id, actor="recall"))
         return recalled.answer
 
-    async def _looked_at_twice(
-        self, look: SecondLook, query: Recall, now: datetime, zone: tzinfo | None
-    ) -> Recalled:
-        """A recall with a reranker in the middle; what was committed meanwhile counts, above all what was erased."""
-        policy, state, version = self.around.policy, self.state, self.state.version
-        found = find(state, query, policy, now, zone, look.candidates)
-        started = time.perf_counter()
+    @property
+    def _packs(self) -> KnowledgeShelf | None:
+        return self.around.packs.of(self.key.namespace)
+
+    async def _recalled_with_help(self, query: Recall, now: datetime, zone: tzinfo | None) -> Recalled:
+        """A recall with an index or a reranker; what is committed meanwhile counts, above all what was erased."""
+        look, policy = self.around.second_look, self.around.policy
+        if look is None:
+            found = await self._find(query, now, zone)
+            return assemble(self.state, query, found, policy, now, self._packs)
+        found = await self._find(query, now, zone, look.candidates)
+        seen, started = self._as_of, time.perf_counter()
         relevances = await look.at(query.query, found.hits, self.around.metrics)
         took_s = time.perf_counter() - started
         if self.closed:
             raise LeaseLost
-        if self.state is not state or state.version != version:
-            found = find(self.state, query, policy, now, zone, look.candidates)
-        shelf = self.around.packs.of(self.key.namespace)
-        return assemble(self.state, query, looked_at_again(found, relevances, took_s), policy, now, shelf)
+        if self._as_of != seen:
+            found = await self._find(query, now, zone, look.candidates)
+        found = looked_at_again(found, relevances, took_s)
+        return assemble(self.state, query, found, policy, now, self._packs)
+
+    async def _find(self, query: Recall, now: datetime, zone: tzinfo | None, candidates: int = 0) -> Found:
+        """What is found in the state as it is when this returns; an index is asked for what is not in the actor."""
+        long_term, policy = self.around.long_term, self.around.policy
+        found = find(self.state, query, policy, now, zone, candidates)
+        if long_term is None or not (found.lacking or long_term.rules.always):
+            return found
+        seen, started = self._as_of, time.perf_counter()
+        asked = probe(self.state, found.query, policy)
+        nominated = await long_term.nominate(self.key, asked, self._rests, self.around)
+        took_s = time.perf_counter() - started
+        if self.closed:
+            raise LeaseLost
+        if nominated is None and self._as_of == seen:
+            return looked_further(found, took_s, None)
+        again = find(self.state, query, policy, now, zone, candidates, nominated)
+        return looked_further(again, took_s, None if nominated is None else found)
+
+    @property
+    def _as_of(self) -> tuple[UserState, int]:
+        """What a query has seen: another state, or a later version, is seen anew."""
+        return self.state, self.state.version
+
+    def _rests(self, memory_id: str) -> bool:
+        return self.state.elsewhere(memory_id)
 
     async def _audit(self, query: ListAudit) -> dict[str, Any]:
         after = decode_cursor(query.cursor) if query.cursor else "0"

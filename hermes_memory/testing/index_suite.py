@@ -8,6 +8,7 @@ class TestExactIndex(IndexSuite):
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from hermes_memory.core.ids import UserKey
+from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.index import Document, VectorIndex
 
@@ -48,9 +50,22 @@ class IndexSuite:
         assert await index.count(key) == 0
         assert await index.near(key, axis(0), 5) == []
         assert await index.match(key, ["tea"], 5) == []
+        assert await index.ids(key) == []
+        assert await index.put(key, []) == {}
         await index.remove(key, ["none"])
+        await index.rest(key)
+        await index.drop(key)
         await index.drop(key)
         assert await index.count(key) == 0
+
+    async def test_open_and_ping(self, index: VectorIndex, key: UserKey) -> None:
+        """An open index answers a ping and may be opened again; closed twice is closed once."""
+        await index.ping()
+        await index.put(key, [document("a", ["tea"])])
+        await index.open()
+        assert await index.count(key) == 1
+        await index.close()
+        await index.close()
 
     async def test_near_orders_by_cosine(self, index: VectorIndex, key: UserKey) -> None:
         """Scores are cosines, best first, at most ``limit``."""
@@ -90,12 +105,67 @@ class IndexSuite:
         assert await index.match(key, ["乌龙"], 5) == []
         assert await index.match(key, ["example"], 5) == []
 
+    @pytest.mark.parametrize(
+        "word",
+        [
+            "Tea", "a b", "a\u3000b", "tab\there", "back\\slash", "\\20;", "AND", "*", "tea*", '"tea"', "-tea", "tea^2",
+            "words:tea", "(tea", "\u200b", "é", "e\u0301", "\x00", "\ud800", "🍵", "", "x" * 5000,
+        ],
+    )  # fmt: skip
+    async def test_any_word_is_a_word(self, index: VectorIndex, key: UserKey, word: str) -> None:
+        """Whatever it holds, a word finds exactly the documents that hold it: nothing in it is a command."""
+        beside = ["tea", "a", "b", "back", "slash", "here", "20;", "e", " ", "\\"]
+        assert await index.put(key, [document("it", ["x", word]), document("others", beside)]) == {}
+        assert [hit.memory_id for hit in await index.match(key, [word], 5)] == ["it"]
+
+    async def test_words_twice_in_a_query_count_once(self, index: VectorIndex, key: UserKey) -> None:
+        """A query is a set of words."""
+        await index.put(key, [document("a", ["tea", "milk"]), document("b", ["milk"])])
+        assert await index.match(key, ["milk", "tea", "milk"], 5) == await index.match(
+            key, ["milk", "tea"], 5
+        )
+
+    async def test_no_more_than_asked_for(self, index: VectorIndex, key: UserKey) -> None:
+        """A limit of nothing gives nothing."""
+        await index.put(key, [document("a", ["tea"]), document("b", ["tea"])])
+        for limit in (0, 1, 2):
+            assert len(await index.near(key, axis(0), limit)) == limit
+            assert len(await index.match(key, ["tea"], limit)) == limit
+
+    async def test_what_never_fits_is_named(self, index: VectorIndex, key: UserKey) -> None:
+        """A vector that cannot be compared is refused with a reason, and the others are taken."""
+        broken = axis(1)
+        broken[3] = np.nan
+        await index.put(key, [document("first")])
+        refused = await index.put(
+            key,
+            [
+                document("before", ["tea"]),
+                document("short", ["tea"], axis(0)[:4]),
+                document("broken", ["tea"], broken),
+                document("after", ["tea"]),
+            ],
+        )
+        assert sorted(refused) == ["broken", "short"]
+        assert set(refused.values()) == {"bad_vector"}
+        assert await index.ids(key) == ["after", "before", "first"]
+        assert sorted(hit.memory_id for hit in await index.match(key, ["tea"], 5)) == ["after", "before"]
+        with pytest.raises(InvalidInput):
+            await index.near(key, axis(0)[:4], 5)
+
+    async def test_one_id_twice_in_a_put(self, index: VectorIndex, key: UserKey) -> None:
+        """The later one counts, as if they had come one after the other."""
+        await index.put(key, [document("a", ["tea"]), document("b"), document("a", ["coffee"], axis(2))])
+        assert await index.ids(key) == ["a", "b"]
+        assert await index.match(key, ["tea"], 5) == []
+        assert (await index.near(key, axis(2), 1))[0].memory_id == "a"
+
     async def test_feeding_twice_changes_nothing(self, index: VectorIndex, key: UserKey) -> None:
         """The outbox delivers at least once."""
         documents = [document("a", ["tea"]), document("b", ["tea", "milk"], axis(1))]
-        await index.put(key, documents)
+        assert await index.put(key, documents) == {}
         before = await index.near(key, axis(0), 5), await index.match(key, ["milk"], 5)
-        await index.put(key, documents)
+        assert await index.put(key, documents) == {}
         assert await index.count(key) == 2
         assert (await index.near(key, axis(0), 5), await index.match(key, ["milk"], 5)) == before
 
@@ -136,6 +206,78 @@ class IndexSuite:
         await index.put(key, [document("d", ["tea"])])
         assert [hit.memory_id for hit in await index.match(key, ["tea"], 5)] == ["d"]
 
+    async def test_ids(self, index: VectorIndex, key: UserKey) -> None:
+        """All of them, in order, archived or not; they follow every change."""
+        await index.put(key, [document("c"), document("a", archived=True), document("b")])
+        assert await index.ids(key) == ["a", "b", "c"]
+        await index.remove(key, ["b"])
+        assert await index.ids(key) == ["a", "c"]
+
+    async def test_rest(self, index: VectorIndex, key: UserKey) -> None:
+        """Who rests is woken by the next use, whichever it is, and has lost nothing."""
+        await index.put(key, [document("a", ["tea"]), document("b", ["milk"], axis(1))])
+
+        async def resting() -> None:
+            await index.rest(key)
+            await index.rest(key)
+
+        await resting()
+        assert [hit.memory_id for hit in await index.near(key, axis(1), 1)] == ["b"]
+        await resting()
+        assert [hit.memory_id for hit in await index.match(key, ["tea"], 5)] == ["a"]
+        await resting()
+        assert await index.count(key) == 2
+        await resting()
+        assert await index.ids(key) == ["a", "b"]
+        await resting()
+        assert await index.put(key, [document("c", ["tea"])]) == {}
+        await resting()
+        await index.remove(key, ["a"])
+        assert await index.ids(key) == ["b", "c"]
+        await resting()
+        await index.drop(key)
+        assert await index.ids(key) == []
+
+    async def test_rest_and_use_at_once(self, index: VectorIndex, key: UserKey) -> None:
+        """A user who is put to rest in the middle of being used loses nothing and finds everything."""
+        await index.put(key, [document("a", ["tea"])])
+
+        async def use(number: int) -> None:
+            assert await index.put(key, [document(f"n{number}", ["milk"], axis(2))]) == {}
+            assert [hit.memory_id for hit in await index.match(key, ["tea"], 5)] == ["a"]
+            assert (await index.near(key, axis(0), 1))[0].memory_id == "a"
+
+        for _ in range(3):
+            await asyncio.gather(use(0), index.rest(key), use(1), index.rest(key), use(2))
+        assert await index.ids(key) == ["a", "n0", "n1", "n2"]
+
+    async def test_only_put_makes_a_user(self, index: VectorIndex, key: UserKey) -> None:
+        """After a drop nothing is found by any way and no way but ``put`` brings the user back, without the past."""
+        await index.put(key, [document("a", ["tea"]), document("b", ["tea"], axis(1), archived=True)])
+        await index.drop(key)
+        for archived in (None, True, False):
+            assert await index.near(key, axis(0), 5, archived=archived) == []
+            assert await index.match(key, ["tea"], 5, archived=archived) == []
+        assert await index.ids(key) == []
+        await index.remove(key, ["a"])
+        await index.rest(key)
+        assert await index.count(key) == 0
+        assert await index.put(key, [document("late", ["tea"], axis(3))]) == {}
+        assert await index.ids(key) == ["late"]
+        assert [hit.memory_id for hit in await index.match(key, ["tea"], 5)] == ["late"]
+        await index.drop(key)
+        assert await index.count(key) == 0
+
+    async def test_drop_while_in_use(self, index: VectorIndex, key: UserKey) -> None:
+        """Reads beside a drop answer or find nothing, and nothing is left when it has returned."""
+        await index.put(key, [document(f"m{row}", ["tea"]) for row in range(30)])
+        reads = [index.near(key, axis(0), 5), index.match(key, ["tea"], 5), index.ids(key), index.count(key)]
+        dropped = asyncio.ensure_future(index.drop(key))
+        await asyncio.gather(*reads)
+        await dropped
+        assert await index.count(key) == 0
+        assert await index.ids(key) == []
+
     async def test_users_are_apart(self, index: VectorIndex, key: UserKey) -> None:
         """Neither the same user id in another namespace nor another user sees a document."""
         others = [UserKey("other", key.user_id), UserKey(key.namespace, key.user_id + "x")]
@@ -156,6 +298,7 @@ class IndexSuite:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         await index.put(key, [document(f"m{row}", [f"w{row}"], vectors[row]) for row in range(300)])
         assert await index.count(key) == 300
+        assert await index.ids(key) == sorted(f"m{row}" for row in range(300))
         hits = await index.near(key, vectors[17], 10)
         wanted = np.argsort(-(vectors @ vectors[17]))[:10]
         assert [hit.memory_id for hit in hits] == [f"m{row}" for row in wanted]

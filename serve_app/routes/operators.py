@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,11 +10,11 @@ from fastapi import APIRouter
 
 from hermes_memory.app.commands import Maintain
 from hermes_memory.app.users import operation_id_of
-from hermes_memory.app.views import alerts_page
+from hermes_memory.app.views import alerts_page, dead_letters_page
 from hermes_memory.errors import NotFound
 from serve_app.routes.memories import Cursor, Limit
-from serve_app.schemas import MaintainIn
-from serve_app.services import DEFAULT_NAMESPACE, AlertPath, Services_, User
+from serve_app.schemas import HostsIn, MaintainIn
+from serve_app.services import DEFAULT_NAMESPACE, AlertPath, Hosts, Services, Services_, User
 
 router = APIRouter(tags=["operators"])
 
@@ -32,6 +33,12 @@ async def post_alert(alert: AlertPath, at: Services_) -> dict[str, Any]:
     return {"id": alert, "status": "closed"}
 
 
+@router.get("/v1/admin/dead-letters", summary="What the long-term index refused")
+async def get_dead_letters(at: Services_, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+    """By user, with the oldest 200 memories of each. `hermes reindex --user` tries again and clears what it settles."""
+    return await dead_letters_page(at.ledger, DEFAULT_NAMESPACE, cursor, limit)
+
+
 @router.post("/v1/admin/users/{user}/maintain", summary="The night's work for one user")
 async def maintain(key: User, at: Services_, body: MaintainIn | None = None) -> dict[str, Any]:
     """What the nightly job does, as of ``now``."""
@@ -39,3 +46,21 @@ async def maintain(key: User, at: Services_, body: MaintainIn | None = None) -> 
     command = Maintain(now=now)
     answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     return answer
+
+
+@router.get("/v1/admin/hosts", summary="How many hosts carry the users")
+async def get_hosts(at: Services_) -> dict[str, Any]:
+    """404 where their number is fixed: in one process, and with an actor for each user."""
+    return asdict(_hosts(at).pool)
+
+
+@router.post("/v1/admin/hosts", summary="Let another number of hosts carry the users")
+async def post_hosts(body: HostsIn, at: Services_) -> dict[str, Any]:
+    """New hosts are started first, then users move; nothing is lost, callers see a delay at most."""
+    return asdict(await _hosts(at).scale(body.hosts))
+
+
+def _hosts(at: Services) -> Hosts:
+    if at.hosts is None:
+        raise NotFound("pool of hosts")
+    return at.hosts

@@ -8,7 +8,6 @@ import pytest
 
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.core.ids import UserKey
-from hermes_memory.errors import InvalidInput
 from hermes_memory.testing.index_suite import IndexSuite, axis, document
 
 
@@ -26,9 +25,8 @@ class TestExactIndex(IndexSuite):
         assert [hit.memory_id for hit in await index.near(key, axis(0), 2)] == ["a", "b"]
         assert [hit.memory_id for hit in await index.match(key, ["tea"], 2)] == ["a", "b"]
 
-    async def test_another_dimension_is_refused(self, index: ExactIndex, key: UserKey) -> None:
-        """A vector of another model never mixes in."""
-        await index.put(key, [document("a")])
-        with pytest.raises(InvalidInput):
-            await index.put(key, [document("b", [], axis(0)[:4])])
-        assert await index.count(key) == 1
+    async def test_the_dimension_may_be_given(self, key: UserKey) -> None:
+        """Then the first vector of a user cannot set another one."""
+        index = ExactIndex(8)
+        assert await index.put(key, [document("a", [], axis(0)[:4]), document("b")]) == {"a": "bad_vector"}
+        assert await index.ids(key) == ["b"]

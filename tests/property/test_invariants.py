@@ -121,9 +121,11 @@ def statements(draw: st.DrawFn) -> dict[str, Any]:
 class Life(RuleBasedStateMachine):
     """One user over months: everything they, the clock and an operator can do."""
 
+    archive_vectors = True
+
     @initialize()
     def wake(self) -> None:
-        self.person = Person(replace(policy(SMALL), answers=ANSWERS))
+        self.person = Person(replace(policy(SMALL), answers=ANSWERS), archive_vectors=self.archive_vectors)
         self.tokens: list[tuple[str, str]] = []  # of which memory, all that were ever given
         self.said: dict[tuple[str, str], str] = {}
         self.versions: dict[str, int] = {}

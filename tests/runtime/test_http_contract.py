@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,23 @@ async def test_a_full_mailbox_is_429_with_retry_after(data: Path) -> None:
         answer = await api.post("/v1/users/u/pause")
     assert check_problem(answer, 429, "overloaded")["retryable"] is True
     assert int(answer.headers["Retry-After"]) >= 1
+
+
+async def test_a_busy_host_is_429_with_retry_after_and_changes_nothing(data: Path) -> None:
+    async with serving(data, {"actors": {"max_in_flight": 1}}) as api:
+        answers = await asyncio.gather(*(api.post(f"/v1/users/u-{n}/pause") for n in range(20)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        for answer in refused:
+            assert check_problem(answer, 429, "overloaded")["retryable"] is True
+            assert int(answer.headers["Retry-After"]) >= 1
+        assert len(api.contents()["users"]) == len(answers) - len(refused)
+        assert (await api.post("/v1/users/u-1/pause")).status_code == 200
+
+
+async def test_in_one_process_the_number_of_hosts_is_fixed(api: Api) -> None:
+    check_problem(await api.get("/v1/admin/hosts"), 404, "not_found")
+    check_problem(await api.post("/v1/admin/hosts", json={"hosts": 2}), 404, "not_found")
 
 
 # recall
@@ -399,6 +417,20 @@ async def test_alerts_are_listed_and_closed(user: Someone) -> None:
     assert (closed.status_code, closed.json()) == (200, {"id": alert["id"], "status": "closed"})
     check_problem(await user.api.post(f"/v1/admin/alerts/{alert['id']}"), 404, "not_found")
     assert alert["id"] not in {a["id"] for a in (await user.api.get("/v1/admin/alerts")).json()["alerts"]}
+
+
+def _refuse(user: Someone) -> None:
+    with sqlite3.connect(user.api.data / "hermes.db") as ledger:
+        sql = "INSERT INTO outbox (name, op, memory_id, reason) VALUES (?, 'put', 'm1', 'too_large')"
+        ledger.execute(sql, (f"default/{user.name}",))
+
+
+async def test_what_an_index_refused_is_listed(user: Someone) -> None:
+    await user.remember(PEANUTS)
+    await asyncio.to_thread(_refuse, user)
+    letters = (await user.api.get("/v1/admin/dead-letters")).json()
+    (own,) = [one for one in letters["dead_letters"] if one["user_id"] == user.name]
+    assert own["memories"] == [{"memory_id": "m1", "op": "put", "reason": "too_large"}]
 
 
 async def test_health(api: Api) -> None:

@@ -44,6 +44,7 @@ RULES = HostRules(
     lease_s=30.0,
     housekeeping_s=10.0,
     max_waiting=8,
+    max_in_flight=1_000,
     batch=BATCH,
 )
 
@@ -181,8 +182,8 @@ class World:
         self._numbers = itertools.count()
 
     def host(self, name: str = "a", *, batch: dict[str, Any] | None = None, **changes: Any) -> UserHost:
-        """A host that is not started. ``changes`` are host rules, or ``owns``, ``policy`` and ``embedder``."""
-        owns = changes.pop("owns", lambda _: True)
+        """A host that is not started. ``changes`` are host rules, or ``share``, ``policy`` and ``embedder``."""
+        share = changes.pop("share", None)
         with_policy, embedder = changes.pop("policy", POLICY), changes.pop("embedder", EMBEDDER)
         distiller = changes.pop("distiller", self.distiller)
         rules = replace(RULES, **changes, batch=replace(BATCH, **(batch or {})))
@@ -190,7 +191,7 @@ class World:
         ledger: Any = Watched(store, FaultyLedger(store, self.plan, self.clock))
         self.ledgers[name] = ledger
         info: EmbedderInfo = embedder
-        made = UserHost(name, ledger, distiller, info, with_policy, rules, self.clock, self.counts, owns)
+        made = UserHost(name, ledger, distiller, info, with_policy, rules, self.clock, self.counts, share)
         self.hosts.append(made)
         return made
 

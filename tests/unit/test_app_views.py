@@ -17,10 +17,11 @@ from hermes_memory.app.commands import (
     Summarise,
 )
 from hermes_memory.app.records import audit_record, job_record
-from hermes_memory.app.views import VIEWS, alerts_page, decode_cursor, encode_cursor
+from hermes_memory.app.views import VIEWS, alerts_page, dead_letters_page, decode_cursor, encode_cursor
+from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Polarity
 from hermes_memory.errors import InvalidInput, NotFound
-from hermes_memory.ports.ledger import Alert, Ledger
+from hermes_memory.ports.ledger import Alert, Ledger, OutboxEntry
 from hermes_memory.testing.builders import KEY, a_job, an_alert, an_audit
 from tests.small_world import DAY, HOUR, NOW, say
 from tests.tiny_ledger import Person
@@ -228,6 +229,33 @@ async def test_alerts_are_listed_page_by_page() -> None:
     rest = await alerts_page(shelf, "app", first["next_cursor"], 2)
     assert [alert["id"] for alert in (*first["alerts"], *rest["alerts"])] == ["a0", "a1", "a2"]
     assert (rest["next_cursor"], first["alerts"][0]["user_id"]) == (None, KEY.user_id)
+
+
+async def test_dead_letters_are_listed_by_user_page_by_page() -> None:
+    keys = [UserKey("a", "zoe"), *(UserKey("app", f"u{n}/x") for n in range(3)), UserKey("app2", "ann")]
+
+    class Shelf:
+        async def outbox_users(self, after: str, limit: int, *, buried: bool) -> list[UserKey]:
+            assert buried
+            return [key for key in keys if str(key) > after][:limit]
+
+        async def read_outbox(self, key: UserKey, limit: int, *, buried: bool) -> list[OutboxEntry]:
+            assert buried
+            return [OutboxEntry(op="put", memory_id="m1", seq=3, key=key, reason="too_large")]
+
+    shelf = cast("Ledger", Shelf())
+    first = await dead_letters_page(shelf, "app", None, 2)
+    rest = await dead_letters_page(shelf, "app", first["next_cursor"], 2)
+    assert [one["user_id"] for one in (*first["dead_letters"], *rest["dead_letters"])] == [
+        "u0/x",
+        "u1/x",
+        "u2/x",
+    ]
+    assert first["dead_letters"][0]["memories"] == [{"memory_id": "m1", "op": "put", "reason": "too_large"}]
+    assert rest["next_cursor"] is None
+    assert (await dead_letters_page(shelf, "nobody", None, 2))["dead_letters"] == []
+    with pytest.raises(InvalidInput):
+        await dead_letters_page(shelf, "app", encode_cursor("alerts\na1"), 2)
 
 
 def test_jobs_and_audit_entries_have_json_forms() -> None:

@@ -63,8 +63,35 @@ def test_the_data_directorys_state_is_told(doctor: Doctor, config: Path, tmp_pat
         assert found["data", "lock"]["level"] == "note"
     result, found = doctor()
     assert found["data", "lock"]["detail"] == "free"
-    assert "schema 2, embedded with hash" in found["data", "ledger"]["detail"]
+    assert "schema 3, embedded with hash" in found["data", "ledger"]["detail"]
     assert result.exit_code == 0
+
+
+def test_what_an_index_refused_is_told(doctor: Doctor, config: Path, tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "data", config=config):
+        pass
+    _, found = doctor()
+    assert ("data", "dead letters") not in found
+    assert "each user's actor" in found["would run", "index"]["detail"]
+    with sqlite3.connect(tmp_path / "data" / "hermes.db") as ledger:
+        sql = "INSERT INTO outbox (name, op, memory_id, reason) VALUES ('default/ann', 'put', ?, ?)"
+        ledger.executemany(sql, [("m1", "too_large"), ("m2", "too_large"), ("m3", None)])
+    result, found = doctor()
+    assert found["data", "dead letters"]["level"] == "note"
+    assert "2 that the index refused" in found["data", "dead letters"]["detail"]
+    assert result.exit_code == 0
+
+
+def test_an_index_that_does_not_answer_is_a_problem(doctor: Doctor, config: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    text = f'[index]\nkind = "weaviate"\nurl = "http://127.0.0.1:{port}"\nwrite_timeout_s = 1.0\n'
+    config.write_text(config.read_text() + text)
+    result, found = doctor()
+    assert found["machine", "index"]["level"] == "problem"
+    assert f"http://127.0.0.1:{port}" in found["would run", "index"]["detail"]
+    assert result.exit_code == 1
 
 
 def test_a_lock_file_that_says_nothing_is_still_a_lock(doctor: Doctor, tmp_path: Path) -> None:

@@ -292,3 +292,62 @@ def test_every_number_of_the_rules_is_read_by_some_code() -> None:
         for field in dataclasses.fields(getattr(DEFAULTS.rules, section.name))
     }
     assert {name for name in names - read_by_name if f".{name}" not in sources} == set()
+
+
+# the environment, and the files that are shipped
+
+
+def test_a_string_of_a_file_names_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[serve]\nhost = "${SOME_HOST}"\nport = "${SOME_PORT:-9000}"\n', encoding="utf-8")
+    monkeypatch.setenv("SOME_HOST", "10.0.0.1")
+    monkeypatch.delenv("SOME_PORT", raising=False)
+    assert (load_settings(path).serve.host, load_settings(path).serve.port) == ("10.0.0.1", 9000)
+    monkeypatch.setenv("SOME_PORT", "7000")
+    assert load_settings(path).serve.port == 7000
+
+
+def test_a_variable_that_is_not_set_is_told_with_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[embedder]\nbase_url = "http://${SOME_HOST}:1/v1"\n', encoding="utf-8")
+    monkeypatch.setenv("SOME_HOST", "")  # as good as unset
+    with pytest.raises(InvalidConfig, match=r"embedder\.base_url.*SOME_HOST is not set"):
+        load_settings(path)
+
+
+def test_the_name_of_a_secret_can_depend_on_its_being_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[embedder]\nkey_env = "${SOME_KEY:+SOME_KEY}"\n', encoding="utf-8")
+    monkeypatch.setenv("SOME_KEY", "hush")
+    assert load_settings(path).embedder.key_env == "SOME_KEY"
+    monkeypatch.delenv("SOME_KEY")
+    assert load_settings(path).embedder.key_env == ""
+
+
+def test_a_dollar_can_be_meant(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[entry]\nnegators = ["$${no}", "$5"]\n', encoding="utf-8")
+    assert load_settings(path).entry.negators == ("${no}", "$5")
+
+
+def test_overrides_of_a_program_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_HOST", "10.0.0.1")
+    assert load_settings(overrides={"serve": {"host": "${SOME_HOST}"}}).serve.host == "${SOME_HOST}"
+
+
+def test_a_file_of_ones_own_goes_before_the_shipped_one_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cluster").write_text("[serve]\nport = 1234\n", encoding="utf-8")
+    assert load_settings(Path("cluster")).serve.port == 1234
+
+
+def test_what_is_no_file_and_not_shipped_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidConfig, match="defaults"):
+        load_settings(Path("defaults"))

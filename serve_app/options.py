@@ -1,0 +1,69 @@
+"""What Serve is told: the switches it reads when it is imported, its ports, and how a deployment scales. No Ray here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hermes_memory.config import ServeSettings
+from hermes_memory.errors import InvalidConfig
+
+HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
+DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
+
+
+def check_exposure(serve: ServeSettings) -> None:
+    """Refuse what opens more than the operator has said.
+
+    Raises:
+        InvalidConfig: HAProxy without ``serve.expose``.
+    """
+    if serve.ingress == "haproxy" and not serve.expose:
+        raise InvalidConfig(
+            "serve.expose",
+            'must be true with serve.ingress = "haproxy", which opens ports 8404 and 9101 on all interfaces '
+            "whatever serve.host says: close them to the outside first",
+        )
+
+
+def forced_switches(serve: ServeSettings) -> dict[str, str]:
+    """Environment variables that say what the configuration says, whatever the environment said before."""
+    return {HA_PROXY: "1" if serve.ingress == "haproxy" else "0"}
+
+
+def default_switches(serve: ServeSettings) -> dict[str, str]:
+    """Environment variables for a server on one machine, unless the environment says otherwise.
+
+    The draining period gives load balancers time to forget a replica: here there are none, and a stop would take
+    30 s and more.
+    """
+    return {THROUGHPUT: "1", DRAINING: "0"} if serve.ingress == "haproxy" else {}
+
+
+def http_options(serve: ServeSettings) -> dict[str, Any]:
+    """Where Serve listens."""
+    return {"host": serve.host, "port": serve.port}
+
+
+def logging_config(serve: ServeSettings) -> dict[str, Any]:
+    """What Serve logs; the proxies and the replicas must each be told."""
+    return {"enable_access_log": serve.access_log}
+
+
+def of_ingress(serve: ServeSettings) -> dict[str, Any]:
+    """The options of the deployment that answers HTTP."""
+    return _replicas(serve, serve.ingress_replicas, serve.max_ingress_replicas)
+
+
+def of_distiller(serve: ServeSettings) -> dict[str, Any]:
+    """The options of the deployment that extracts and embeds."""
+    return _replicas(serve, serve.distiller_replicas, serve.max_distiller_replicas)
+
+
+def _replicas(serve: ServeSettings, least: int, most: int) -> dict[str, Any]:
+    """So many, or by load; and what each takes."""
+    taking = {"ray_actor_options": {"num_cpus": serve.replica_cpus}}
+    if most <= least:
+        return {"num_replicas": least, **taking}
+    bounds = {"min_replicas": least, "max_replicas": most}
+    target = {"target_ongoing_requests": serve.target_ongoing_requests}
+    return {"num_replicas": None, "autoscaling_config": bounds | target, **taking}

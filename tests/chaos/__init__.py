@@ -1,0 +1,1 @@
+"""The fault campaign: a running load, injected faults, and the check that nothing acknowledged was harmed."""
