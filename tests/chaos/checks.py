@@ -100,7 +100,8 @@ def check_user(user: str, exported: dict[str, Any], journal: Journal, account: A
 
 
 def _check_gone(user: str, exported: dict[str, Any], journal: Journal, account: Account) -> None:
-    text = str([exported["memories"], exported["turns"]]).replace(".", " ").replace("'", " ")
+    said = [exported["memories"], exported["turns"]]
+    text = str(said).translate(str.maketrans(".,'\"[]{}", " " * 8))
     for word in journal.unwanted(user) & set(text.split()):
         account.blame("erased or deleted came back", word)
     for memory in exported["memories"]:
@@ -108,7 +109,7 @@ def _check_gone(user: str, exported: dict[str, Any], journal: Journal, account: 
             account.blame("erased or deleted came back", memory["id"])
     mine = f"{user}x"
     for word in text.split():
-        if word.startswith("chaos-") and not word.startswith(mine):
+        if word.startswith("chaos-") and word != user and not word.startswith(mine):
             account.blame("cross-user", f"{user} holds {word}")
 
 
