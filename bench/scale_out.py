@@ -184,7 +184,7 @@ async def _asleep(reached: Any, stats: Sequence[dict[str, Any]], awake: int) -> 
     """Let every host put its users to sleep, as it does at its end; milliseconds of processor time for each."""
     import ray
 
-    from actors.crew import NAMESPACE
+    from actors.host import NAMESPACE
 
     spent = _processor(stats)
     stops: list[Any] = [ray.get_actor(one["host"], NAMESPACE).stop.remote() for one in stats]

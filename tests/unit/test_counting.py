@@ -48,7 +48,9 @@ def board_of(memory: Memory) -> Board:
     return Board({memory.id: memory}, NOW)
 
 
-@pytest.mark.parametrize(("lock", "event", "reason"), [(lock, e, r) for lock, e in LOCKS for r in REASONS[e]])
+@pytest.mark.parametrize(
+    ("lock", "event", "reason"), [(lock, e, r) for lock, e in LOCKS for r in sorted(REASONS[e])]
+)
 def test_every_move_of_a_lock_is_counted_as_its_event(lock: Lock, event: LockEvent, reason: Reason) -> None:
     memory = a_memory(lock=lock, tier=Tier.CORE if lock is Lock.FROZEN else Tier.LONGTERM)
     board = board_of(memory)
