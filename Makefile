@@ -23,7 +23,7 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases eval check lint format types imports docs-check bench clean
+.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean
 
 help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-16s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,8 +61,8 @@ services-install: install ## only get their programs, into the cache
 services-stop: install ## stop them; their data stays
 	@$(BIN)/hermes services stop $(if $(DATA),--data $(DATA))
 
-test: install ## all tests: unit, cluster, cases; a table of stage times at the end
-	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases
+test: install ## all tests: unit, cluster, cases, faults; a table of stage times at the end
+	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases cases-cluster test-chaos
 
 test-unit: install ## the tests that need no Ray
 	@$(BIN)/python -m pytest tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
@@ -71,7 +71,16 @@ test-cluster: install ## the tests on a real Ray cluster
 	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
 
 cases: install ## play the black-box cases of CASES_DIR against a server of our own
-	@CASES_DIR='$(CASES_DIR)' $(BIN)/python tests/run_cases.py --at-least $(CASES_MIN)
+	@CASES_DIR='$(CASES_DIR)' $(BIN)/python -m tests.run_cases --at-least $(CASES_MIN)
+
+cases-cluster: services-install ## play them against a server on a real Redis and a real Weaviate
+	@CASES_DIR='$(CASES_DIR)' $(BIN)/python -m tests.run_cases --at-least $(CASES_MIN) --cluster
+
+chaos: services-install ## 300 faults on a running cluster under load, twenty minutes at most: what was harmed
+	@$(BIN)/python -m tests.chaos --faults 300 --minutes 20 $(ARGS)
+
+test-chaos: services-install ## two dozen of them, one of each kind at least
+	@$(BIN)/python -m tests.chaos --faults 24 --minutes 8 --users 10 $(ARGS)
 
 check: install ## lint, types, imports, docs-check
 	@MAKE='$(MAKE)' .ci/stages check lint types imports docs-check

@@ -1,8 +1,8 @@
 """Play the black-box cases against a server of our own, then stop it and see that nothing is left.
 
-    .venv/bin/python tests/run_cases.py --at-least 24 [--only CASE_ID]
+    .venv/bin/python tests/run_cases.py --at-least 24 [--only CASE_ID] [--cluster]
 
-CASES_DIR names the folder with `run.py` and `cases.yaml` (default ../shared/cases). Exits 1 if fewer than
+With ``--cluster`` the server works on a real Redis and a real Weaviate of its own. CASES_DIR names the folder with `run.py` and `cases.yaml` (default ../shared/cases). Exits 1 if fewer than
 `--at-least` cases pass, if the server does not come up or does not go down, or if a process of it is left.
 """
 
@@ -109,17 +109,31 @@ def kill_rest(server: subprocess.Popen[bytes], data: Path) -> None:
 
 
 @contextlib.contextmanager
-def running_server(folder: Path) -> Iterator[str]:
+def services(folder: Path) -> Iterator[str]:
+    """A real Redis and a real Weaviate; the configuration that names them, as TOML."""
+    from tests.servers import RedisServer, WeaviateServer  # only where they are wanted
+
+    with RedisServer(folder / "redis") as redis, WeaviateServer(folder / "weaviate") as weaviate:
+        yield (
+            f'[ledger]\nkind = "redis"\nurl = "{redis.url}"\n'
+            f'[index]\nkind = "weaviate"\nurl = "{weaviate.url}"\ngrpc_port = {weaviate.grpc_port}\n'
+        )
+
+
+@contextlib.contextmanager
+def running_server(folder: Path, config: str = "") -> Iterator[str]:
     """A server on a free port with an empty data folder; its log is printed if anything goes wrong."""
     data, log, port = folder / "data", folder / "server.log", free_port()
     data.mkdir()
+    written = folder / "cluster.toml"
+    written.write_text(config, encoding="utf-8")
     hermes = Path(sys.executable).with_name("hermes")
     if not hermes.exists():
         raise CasesError(f"{hermes} is missing: make install")
     env = os.environ | {"HERMES_DATA_DIR": str(data), "PYTHONUNBUFFERED": "1"}
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [hermes, "serve", "--port", str(port), "--data", str(data)],
+            [hermes, "serve", "--port", str(port), "--data", str(data), "--config", str(written)],
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             env=env, cwd=ROOT, start_new_session=True,
         )  # fmt: skip
@@ -164,6 +178,7 @@ def main() -> int:
     )
     parser.add_argument("--at-least", type=int, default=24, help="how many cases must pass")
     parser.add_argument("--only", action="append", default=[], help="a case's id; may be repeated")
+    parser.add_argument("--cluster", action="store_true", help="on a real Redis and a real Weaviate")
     parser.add_argument("--limit-s", type=float, default=600, help="time for all the cases together")
     args = parser.parse_args()
     cases = (ROOT / os.environ.get("CASES_DIR", "../shared/cases")).resolve()
@@ -174,7 +189,8 @@ def main() -> int:
     try:
         with (
             tempfile.TemporaryDirectory(prefix="hermes-cases-", ignore_cleanup_errors=True) as folder,
-            running_server(Path(folder)) as url,
+            services(Path(folder)) if args.cluster else contextlib.nullcontext("") as config,
+            running_server(Path(folder), config) as url,
         ):
             passed = play(cases, url, args.only, args.limit_s)
     except CasesError as error:
