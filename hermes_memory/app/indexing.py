@@ -61,6 +61,7 @@ class Indexing:
 
     def __init__(self, ledger: Ledger, index: VectorIndex, words: Words, batch: int) -> None:
         self._ledger, self._index, self._words, self._batch = ledger, index, words, batch
+        self._unsure: set[tuple[UserKey, str]] = set()  # a write of them broke off
 
     async def bring(self, key: UserKey, memory_ids: Sequence[str]) -> Brought:
         """Put what the user may find and remove the rest of ``memory_ids``, until the index has what the ledger has."""
@@ -86,9 +87,11 @@ class Indexing:
             return Brought()
         return await self.fill(key)
 
-    async def fill(self, key: UserKey) -> Brought:
-        """Bring everything that the ledger has of a user."""
+    async def fill(self, key: UserKey, *, anew: bool = False) -> Brought:
+        """Bring everything that the ledger has of a user; ``anew``: whatever the index believes to have of it."""
         ids = await self._ledger.memory_ids(key)
+        if anew:
+            self._unsure |= {(key, memory_id) for memory_id in ids}
         put, refused = 0, dict[str, str]()
         for start in range(0, len(ids), self._batch):
             brought = await self.bring(key, ids[start : start + self._batch])
@@ -107,11 +110,21 @@ class Indexing:
         return found
 
     async def _write(self, key: UserKey, memory_ids: Sequence[str], wanted: Documents) -> dict[str, str]:
+        """A server that died in the middle of a write may hold a document and not find it by all that it says.
+
+        To be given the same document again mends nothing there: after a write that broke off it is removed first.
+        """
         gone = [memory_id for memory_id in dict.fromkeys(memory_ids) if memory_id not in wanted]
+        mine = {(key, memory_id) for memory_id in memory_ids}
+        broken = sorted(memory_id for _, memory_id in mine & self._unsure)
+        self._unsure |= mine  # until we know
+        if broken:
+            await self._index.remove(key, broken)
         refused = await self._index.put(key, list(wanted.values())) if wanted else {}
         # What it refuses must not be found as it was before.
         if doomed := [*gone, *refused]:
             await self._index.remove(key, doomed)
+        self._unsure -= mine
         return {memory_id: _code(reason) for memory_id, reason in refused.items()}
 
 

@@ -127,6 +127,8 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "/v1/admin/alerts", None),
     ("POST", "/v1/admin/alerts/{alert}", None),
     ("GET", "/v1/admin/dead-letters", None),
+    ("GET", "/v1/admin/hosts", None),
+    ("POST", "/v1/admin/hosts", {"hosts": 2}),
     ("POST", "/v1/admin/users/{user}/maintain", {"now": "2027-01-01T00:00:00Z"}),
 ]
 WITH_BODY = [route for route in ROUTES if route[2] is not None]

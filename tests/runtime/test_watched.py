@@ -52,14 +52,17 @@ class Written(logging.Handler):
 @contextmanager
 def listening() -> Iterator[Written]:
     root, written = logging.getLogger(), Written()
-    level = root.level
+    loggers = [root, *map(logging.getLogger, logs.OURS)]  # another test may have configured them
+    levels = [logger.level for logger in loggers]
     root.addHandler(written)
-    root.setLevel(logging.DEBUG)
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
     try:
         yield written
     finally:
         root.removeHandler(written)
-        root.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 @pytest.fixture(scope="module")

@@ -103,6 +103,34 @@ async def test_it_puts_what_is_there_and_removes_the_rest(
     assert [index.of[KEY][id_].archived for id_ in ("mem-1", "old")] == [False, True]
 
 
+async def test_after_a_write_that_broke_off_the_index_is_given_everything_anew(
+    ledger: SqliteLedger, index: Interrupted, indexing: Indexing
+) -> None:
+    removed: list[str] = []
+    remove = index.remove
+
+    async def noted(key: UserKey, memory_ids: Sequence[str]) -> None:
+        removed.extend(memory_ids)
+        await remove(key, memory_ids)
+
+    async def die() -> None:
+        raise IndexUnavailable("it went away")
+
+    index.remove = noted  # type: ignore[method-assign]
+    await ledger.commit(a_commit(memories=(a_memory(),), vectors={"mem-1": a_vector()}))
+    index.after = [die]
+    with pytest.raises(IndexUnavailable):
+        await indexing.bring(KEY, ["mem-1"])
+    assert await index.ids(KEY) == ["mem-1"]  # but who knows by what it is found
+    assert await indexing.bring(KEY, ["mem-1"]) == Brought(put=1)
+    assert removed == ["mem-1"]
+    await indexing.bring(KEY, ["mem-1"])
+    assert removed == ["mem-1"]  # once is enough
+    await indexing.fill(KEY, anew=True)
+    assert removed == ["mem-1", "mem-1"]
+    assert await index.ids(KEY) == ["mem-1"]
+
+
 async def test_what_is_refused_is_named_and_not_found_as_it_was(ledger: SqliteLedger) -> None:
     inner = DictIndex()
     await inner.put(KEY, [Document("b", ("before",), a_vector())])
