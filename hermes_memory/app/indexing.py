@@ -87,11 +87,9 @@ class Indexing:
             return Brought()
         return await self.fill(key)
 
-    async def fill(self, key: UserKey, *, anew: bool = False) -> Brought:
-        """Bring everything that the ledger has of a user; ``anew``: whatever the index believes to have of it."""
+    async def fill(self, key: UserKey) -> Brought:
+        """Bring everything that the ledger has of a user."""
         ids = await self._ledger.memory_ids(key)
-        if anew:
-            self._unsure |= {(key, memory_id) for memory_id in ids}
         put, refused = 0, dict[str, str]()
         for start in range(0, len(ids), self._batch):
             brought = await self.bring(key, ids[start : start + self._batch])

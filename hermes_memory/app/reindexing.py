@@ -131,7 +131,7 @@ class Reindexing:
 
     async def rebuild_user(self, key: UserKey) -> Reindexed:
         """Write every document of a user, remove the others, and forget the dead letters that this delivered."""
-        brought = await self._indexing.fill(key, anew=True)
+        brought = await self._indexing.fill(key)
         known = set(await self._ledger.memory_ids(key))
         strange = [memory_id for memory_id in await self._index.ids(key) if memory_id not in known]
         if not known:

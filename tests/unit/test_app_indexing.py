@@ -126,9 +126,6 @@ async def test_after_a_write_that_broke_off_the_index_is_given_everything_anew(
     assert removed == ["mem-1"]
     await indexing.bring(KEY, ["mem-1"])
     assert removed == ["mem-1"]  # once is enough
-    await indexing.fill(KEY, anew=True)
-    assert removed == ["mem-1", "mem-1"]
-    assert await index.ids(KEY) == ["mem-1"]
 
 
 async def test_what_is_refused_is_named_and_not_found_as_it_was(ledger: SqliteLedger) -> None:
