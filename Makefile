@@ -15,6 +15,7 @@ PORT      ?= 8000
 DATA      ?=
 CASES_DIR ?= ../shared/cases
 CASES_MIN ?= 41
+WORKERS   ?= 2
 PYTEST_ARGS ?=
 ARGS      ?=
 
@@ -65,7 +66,7 @@ test: install ## all tests: unit, cluster, cases, faults; a table of stage times
 	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases cases-cluster test-chaos
 
 test-unit: install ## the tests that need no Ray
-	@$(BIN)/python -m pytest tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
 
 test-cluster: install ## the tests on a real Ray cluster
 	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)

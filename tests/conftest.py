@@ -127,9 +127,10 @@ def _is_cluster(item: pytest.Item) -> bool:
     return item.path.is_relative_to(HERE / "cluster")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     from hermes_memory.adapters.metrics import PrometheusMetrics
 
+    config.pluginmanager.register(_Skips(config))
     PrometheusMetrics.strict = True  # what is counted must be declared
     if "ray" in sys.modules:
         _guard_ray(sys.modules["ray"])
@@ -169,20 +170,17 @@ def _note_skip(config: pytest.Config, report: pytest.TestReport | pytest.Collect
     config.stash.setdefault(_SKIPS, []).append(f"{report.nodeid}: {reason}")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    _note_skip(item.config, report)
-    return report
+class _Skips:
+    """Notes what is skipped, also in another process of this session: there only the reports arrive."""
 
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    report = yield
-    _note_skip(collector.config, report)
-    return report
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        _note_skip(self._config, report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        _note_skip(self._config, report)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
