@@ -158,8 +158,8 @@ class Server:
             self._lock = None
 
     def _end_ray(self) -> None:
-        # Ray prints what its own dying actors report; sys.stderr is where its listener looks for the way out.
-        with contextlib.redirect_stderr(io.StringIO()):
+        # Ray prints what its own dying actors report; its listeners look for the way out in both.
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
             self._stop_ray()
             left = processes.wait_until_gone(self.run_id, REAP_PATIENCE_S)
         processes.reap(left, REAP_PATIENCE_S)

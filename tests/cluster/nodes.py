@@ -31,8 +31,8 @@ CONFIG: dict[str, Any] = {
 class Nodes:
     """A head without hosts and two nodes that declare `user_host`; the app has two ingress replicas."""
 
-    def __init__(self, cluster: Any, port: int) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Any, port: int, data: Path) -> None:
+        self.cluster, self.data = cluster, data
         self.url = f"http://127.0.0.1:{port}"
 
     def client(self, timeout_s: float = 60) -> httpx.Client:
@@ -59,6 +59,15 @@ class Nodes:
         pool: dict[str, Any] = answer.json()
         return pool
 
+    def deploy(self, config: dict[str, Any]) -> None:
+        """Deploy the app, again or for the first time; returns when the replicas of before are gone."""
+        from ray import serve
+
+        from actors.distiller import APP
+        from serve_app.deployments import bind
+
+        serve.run(bind(load_settings(None, config), str(self.data)), name=APP, route_prefix="/")
+
     def pool(self) -> dict[str, Any]:
         with self.client() as http:
             found: dict[str, Any] = http.get("/v1/admin/hosts").json()
@@ -80,9 +89,6 @@ def three_nodes(data: Path) -> Iterator[Nodes]:
     from ray import serve
     from ray.cluster_utils import Cluster
 
-    from actors.distiller import APP
-    from serve_app.deployments import bind
-
     data.mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {
@@ -101,8 +107,9 @@ def three_nodes(data: Path) -> Iterator[Nodes]:
             cluster.wait_for_nodes()
             port = free_port()
             serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
-            serve.run(bind(load_settings(None, CONFIG), str(data)), name=APP, route_prefix="/")
-            yield Nodes(cluster, port)
+            nodes = Nodes(cluster, port, data)
+            nodes.deploy(CONFIG)
+            yield nodes
         finally:
             if ray.is_initialized():
                 serve.shutdown()  # type: ignore[no-untyped-call]
