@@ -179,7 +179,8 @@ class Supervisor:
     async def _renew(self, answers: Mapping[Seat, Edition | None]) -> None:
         """Replace one host of an earlier deployment; the next one in a later round, when all answer again.
 
-        Ray starts a host with what it was made with, so it is ended for good. The next look makes it anew.
+        Ray starts a host with what it was made with, so it is ended for good. It is made anew at once: a replica of the
+        earlier deployment would make it as it was.
         """
         if None in answers.values():
             return
@@ -196,6 +197,7 @@ class Supervisor:
                 "host %s did not say that its users sleep", seat.name
             )  # as in a crash, nothing is lost
         await self._crew.end(seat, for_good=True)
+        await self._crew.connect(seat)
 
     async def _retire(self) -> None:
         """Send away the hosts that the pool has no place for."""

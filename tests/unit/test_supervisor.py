@@ -410,7 +410,7 @@ async def test_hosts_of_an_earlier_deployment_are_put_to_sleep_and_replaced_one_
     _, after = await _of_an_earlier_deployment(office, 2)
     await after.round()
     assert office.crew.ended == [("hermes-host-0", True)]
-    assert [host.asked[-1] for host in office.made] == ["stop", "ping"]
+    assert [host.asked[-1:] for host in office.made] == [["stop"], ["ping"], []], "the third is the new one"
     for _ in range(6):
         await after.round()
     assert [edition for edition, _ in office.crew.ended] == ["hermes-host-0", "hermes-host-1"]
