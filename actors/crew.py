@@ -10,6 +10,7 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
+from actors.edition import UNKNOWN, Edition
 from actors.host import NAMESPACE, UserActorHost
 from actors.links import Link, RayLink, Unreachable
 from actors.placement import Seat, is_pooled
@@ -44,14 +45,22 @@ class RayCrew:
         timeout_s: How long Ray may take to answer.
     """
 
-    def __init__(self, document: dict[str, Any], data: str, node_resource: str, timeout_s: float) -> None:
-        self._document, self._data = document, data
+    def __init__(
+        self,
+        document: dict[str, Any],
+        data: str,
+        node_resource: str,
+        timeout_s: float,
+        edition: Edition = UNKNOWN,
+    ) -> None:
+        self._document, self._data, self._edition = document, data, edition
         self._node_resource, self._timeout_s = node_resource, timeout_s
 
     async def connect(self, seat: Seat) -> Link:
         """See ``Crew.connect``."""
         actor = await self._asked(
-            seat.name, lambda: start_host(seat, self._document, self._data, self._node_resource)
+            seat.name,
+            lambda: start_host(seat, self._document, self._data, self._node_resource, self._edition),
         )
         return RayLink(seat.name, actor)
 
@@ -83,7 +92,9 @@ class RayCrew:
             raise Unreachable(name, False) from None
 
 
-def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: str = "") -> ActorHandle[Any]:
+def start_host(
+    seat: Seat, document: dict[str, Any], data: str, node_resource: str = "", edition: Edition = UNKNOWN
+) -> ActorHandle[Any]:
     """The named, detached actor, made if it is not there; Ray restarts it for ever and never repeats a call.
 
     Hosts are spread over the nodes; over those that declare ``node_resource``, where some do.
@@ -101,7 +112,7 @@ def start_host(seat: Seat, document: dict[str, Any], data: str, node_resource: s
         max_restarts=-1,
         max_task_retries=0,
         max_concurrency=MAX_CONCURRENCY,
-    ).remote(seat, document, data)
+    ).remote(seat, document, data, edition=edition)
     return actor
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.distiller import ServeDistiller
+from actors.edition import UNKNOWN, Edition
 from actors.placement import Seat, build_seating, carried
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -34,6 +35,7 @@ class UserActorHost:
     Args:
         document: The configuration as plain data.
         distiller: Who extracts and embeds; the Serve deployment by default.
+        edition: Of the deployment that makes this host.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class UserActorHost:
         document: dict[str, Any],
         data: str,
         distiller: Distiller | None = None,
+        edition: Edition = UNKNOWN,
     ) -> None:
         settings = settings_of(document)
         configure(settings.logging.format, settings.logging.level, seat.name)
+        self._edition = edition
         self._seat, self._seating = seat, build_seating(settings.actors.placement, HostPool())
         self._metrics = PrometheusMetrics(process=True)
         self._host = build_host(
@@ -93,9 +97,9 @@ class UserActorHost:
         await self.start()
         await self._host.wake(key)
 
-    async def ping(self) -> int:
-        """The process id, from a loop that turns; the ledger may be away."""
-        return os.getpid()
+    async def ping(self) -> Edition:
+        """What this host was made with, from a loop that turns; the ledger may be away."""
+        return self._edition
 
     async def stats(self) -> dict[str, Any]:
         """Counts for operators, with the process id."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from actors.crew import Crew
+from actors.edition import UNKNOWN, Edition
 from actors.links import Link, Unreachable
 from actors.placement import Seat
 from actors.users import SeatedUsers
@@ -56,6 +56,7 @@ class Supervisor:
 
     Args:
         seconds: A clock that never goes back.
+        edition: What hosts are made with now; one of an earlier deployment is replaced.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class Supervisor:
         ledger: Ledger,
         rules: WatchRules,
         seconds: Callable[[], float] = time.monotonic,
+        edition: Edition = UNKNOWN,
     ) -> None:
+        self._edition = edition
         self._users, self._crew, self._ledger = users, crew, ledger
         self._rules, self._seconds = rules, seconds
         self._watches: dict[str, _Watch] = {}
@@ -100,8 +103,10 @@ class Supervisor:
         try:
             self._users.reseat(await self._ledger.host_pool())
         finally:
-            await asyncio.gather(*(self._look_after(seat) for seat in self._users.seats()))
+            seats = self._users.seats()
+            answers = await asyncio.gather(*(self._look_after(seat) for seat in seats))
         await self._retire()
+        await self._renew(dict(zip(seats, answers, strict=True)))
 
     async def scale(self, hosts: int) -> HostPool:
         """Let so many hosts carry the users; who has to move has moved when it returns, or is about to.
@@ -149,15 +154,16 @@ class Supervisor:
 
     # one host
 
-    async def _look_after(self, seat: Seat) -> None:
+    async def _look_after(self, seat: Seat) -> Edition | None:
         ping = self._users.call(seat, "ping", timeout_s=self._rules.ping_s)
-        await self._listen(seat, ping, for_good=False)
+        return await self._listen(seat, ping, for_good=False)
 
-    async def _listen(self, seat: Seat, ping: Awaitable[Any], *, for_good: bool) -> None:
+    async def _listen(self, seat: Seat, ping: Awaitable[Edition], *, for_good: bool) -> Edition | None:
         """Wait for a sign of life, and end a host that has given none for too long."""
         watch = self._watches.setdefault(seat.name, _Watch(self._seconds()))
+        edition = None
         try:
-            await ping
+            edition = await ping
         except Unreachable as lost:
             if not lost.silent:  # it has ended, and Ray knows
                 watch.since, watch.answered = self._seconds(), False
@@ -168,6 +174,30 @@ class Supervisor:
             log.warning("host %s has not answered for %.0f s: it is ended", seat.name, silent_s)
             await self._crew.end(seat, for_good=for_good)
             self._watches[seat.name] = _Watch(self._seconds())
+        return edition
+
+    async def _renew(self, answers: Mapping[Seat, Edition | None]) -> None:
+        """Replace one host of an earlier deployment; the next one in a later round, when all answer again.
+
+        Ray starts a host with what it was made with, so it is ended for good. It is made anew at once: a replica of the
+        earlier deployment would make it as it was.
+        """
+        if None in answers.values():
+            return
+        old = (seat for seat, edition in answers.items() if edition and self._edition.replaces(edition))
+        if (seat := next(old, None)) is None:
+            return
+        log.info("host %s is of an earlier deployment: it is replaced", seat.name)
+        try:
+            await self._users.call(seat, "stop", timeout_s=self._rules.retire_s)
+        except Unreachable as lost:
+            if not lost.silent:  # another replica was faster, and what is there now may be new
+                return
+            log.warning(
+                "host %s did not say that its users sleep", seat.name
+            )  # as in a crash, nothing is lost
+        await self._crew.end(seat, for_good=True)
+        await self._crew.connect(seat)
 
     async def _retire(self) -> None:
         """Send away the hosts that the pool has no place for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from ray.serve import Application
 
 from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
+from actors.edition import UNKNOWN, Edition, edition_of
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
 from actors.users import CallRules, Look, SeatedUsers
@@ -80,8 +82,10 @@ class Distiller:
 class Ingress:
     """Answers HTTP; embeds queries itself, on the CPU it runs on (ARCHITECTURE §5)."""
 
-    def __init__(self, document: dict[str, Any], data: str, distiller: Any) -> None:
-        self._document, self._data = document, data
+    def __init__(
+        self, document: dict[str, Any], data: str, distiller: Any, edition: Edition = UNKNOWN
+    ) -> None:
+        self._document, self._data, self._edition = document, data, edition
         self._distiller = (
             distiller  # called by the hosts; an argument, so that Serve deploys the two together
         )
@@ -101,10 +105,14 @@ class Ingress:
         await ledger.open(embedder.info)
         await embedder.queries(["ready"])
         crew = RayCrew(
-            self._document, self._data, settings.actors.node_resource, settings.actors.call_timeout_s
+            self._document,
+            self._data,
+            settings.actors.node_resource,
+            settings.actors.call_timeout_s,
+            self._edition,
         )
         users, pooled = reach(settings, crew, ledger.host_pool), settings.actors.placement is Placement.POOLED
-        supervisor = Supervisor(users, crew, ledger, _watch_rules(settings))
+        supervisor = Supervisor(users, crew, ledger, _watch_rules(settings), edition=self._edition)
         if settings.ledger.kind == "sqlite" and await crew.nodes() > 1:
             log.warning(
                 "the ledger is a file, and the cluster has several nodes: all of them must see that file"
@@ -207,7 +215,8 @@ def build(args: dict[str, str] | None = None) -> Application:
 
 def bind(settings: Settings, data: str) -> Application:
     """The application with its settings."""
-    document = document_of(settings)
+    document, data = document_of(settings), str(Path(data).resolve())
+    edition = edition_of(document, data, time.time_ns())
     distiller = serve.deployment(
         name=DEPLOYMENT,
         num_replicas=settings.serve.distiller_replicas,
@@ -226,4 +235,4 @@ def bind(settings: Settings, data: str) -> Application:
         ray_actor_options={"num_cpus": 0},
     )(serve.ingress()(Ingress))
     behind = distiller.options(**of_distiller(settings.serve)).bind(document)
-    return ingress.options(**of_ingress(settings.serve)).bind(document, str(Path(data).resolve()), behind)
+    return ingress.options(**of_ingress(settings.serve)).bind(document, data, behind, edition)

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -132,13 +133,15 @@ class Server:
 
         from actors.crew import start_host
         from actors.distiller import APP
+        from actors.edition import edition_of
         from actors.placement import build_seating
         from serve_app.deployments import bind
 
         self.say("starting the user hosts and the app")
-        actors = self.settings.actors
+        actors, document = self.settings.actors, document_of(self.settings)
+        edition = edition_of(document, str(data), time.time_ns())
         for seat in build_seating(actors.placement, HostPool(actors.hosts)).standing():
-            start_host(seat, document_of(self.settings), str(data), actors.node_resource)
+            start_host(seat, document, str(data), actors.node_resource, edition)
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
         http, logs = http_options(self.settings.serve), logging_config(self.settings)
         serve.start(http_options=http, logging_config=logs)
@@ -155,8 +158,8 @@ class Server:
             self._lock = None
 
     def _end_ray(self) -> None:
-        # Ray prints what its own dying actors report; sys.stderr is where its listener looks for the way out.
-        with contextlib.redirect_stderr(io.StringIO()):
+        # Ray prints what its own dying actors report; its listeners look for the way out in both.
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
             self._stop_ray()
             left = processes.wait_until_gone(self.run_id, REAP_PATIENCE_S)
         processes.reap(left, REAP_PATIENCE_S)

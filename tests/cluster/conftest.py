@@ -1,4 +1,8 @@
-"""One server for all tests that only talk to it; tests that kill servers start their own."""
+"""One server for all tests that only talk to it; tests that kill servers start their own.
+
+It stands on a real Redis and a real Weaviate, configured as `hermes services start` does it. The servers that are killed
+have the embedded default.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import httpx
 import pytest
 
 from tests.cluster.harness import ServerProcess
+from tests.servers import RedisServer, WeaviateServer, start_or_skip
 
 START_AND_TEST_S = 420  # a start takes 20 s on an idle machine, and the test that needs it first pays
 
@@ -22,10 +27,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    running = ServerProcess(tmp_path_factory.mktemp("shared") / "data")
-    running.start()
-    yield running
-    assert running.stop() == 0
+    folder = tmp_path_factory.mktemp("shared")
+    redis, weaviate = RedisServer(folder / "redis"), WeaviateServer(folder / "weaviate")
+    try:
+        start_or_skip(redis)
+        start_or_skip(weaviate)
+        address = f'url = "{weaviate.url}"\ngrpc_port = {weaviate.grpc_port}'
+        config = f'[ledger]\nkind = "redis"\nurl = "{redis.url}"\n\n[index]\nkind = "weaviate"\n{address}\n'
+        running = ServerProcess(folder / "data", config)
+        print(f"\non Redis and Weaviate, ready after {running.start():.1f} s")
+        yield running
+        assert running.stop() == 0
+    finally:
+        weaviate.stop()
+        redis.stop()
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ class Crowd:
                 self.latencies_s.append(time.monotonic() - began)
                 found: dict[str, Any] = answer.json()
                 return found
-            if "json" not in answer.headers["content-type"]:
+            if "json" not in answer.headers.get("content-type", ""):
                 # Serve's proxy speaks for a replica that died in the middle: the outcome is unknown.
                 self.retried[f"proxy {answer.status_code}"] += 1
                 await asyncio.sleep(0.2)

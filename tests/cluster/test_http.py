@@ -11,7 +11,7 @@ from tests.cluster.harness import records, say
 
 def test_readiness_names_each_dependency(http: httpx.Client) -> None:
     checks = http.get("/readyz").json()["checks"]
-    assert set(checks) == {"ledger", "hosts", "distiller"}
+    assert set(checks) == {"ledger", "hosts", "distiller", "index"}
     assert all(check["ok"] for check in checks.values())
     assert len(checks["hosts"]["hosts"]) == 2
 

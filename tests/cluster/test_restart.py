@@ -1,4 +1,8 @@
-"""A server that is killed loses nothing acknowledged, and the next one starts on the same data."""
+"""A server that is killed loses nothing acknowledged, and the next one starts on the same data.
+
+The last one has the placement ``dedicated``: one Ray actor for each user, behind the same interface. A start takes long,
+so there is none of its own for that.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,14 @@ import time
 from pathlib import Path
 
 import httpx
+import psutil
 
 from tests.cluster.harness import ServerProcess, records, say
+
+DEDICATED = """
+[actors]
+placement = "dedicated"
+"""
 
 
 def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
@@ -41,13 +51,29 @@ def test_sigkill_and_start_again_on_the_same_data(tmp_path: Path) -> None:
         say(http, "ana", "I play the cello.", "s2")
 
     server.kill_group()
+    server.config = DEDICATED
     server.start()
     with server.client() as http:
         contents = " ".join(memory["content"] for memory in records(http, "ana"))
         assert "peanuts" in contents
         assert "cello" in contents
+        _every_user_has_an_actor_that_comes_back_after_a_kill(server, http)
     assert server.stop() == 0
     assert _gone(server), "processes are left after a clean stop"
+
+
+def _every_user_has_an_actor_that_comes_back_after_a_kill(server: ServerProcess, http: httpx.Client) -> None:
+    say(http, "bo", "我住在苏州。", "s-bo")
+    hosts = [process for process in server.family() if "UserActorHost" in " ".join(process.cmdline())]
+    assert len(hosts) == 2, "one process for each user"
+    for process in hosts:
+        os.kill(process.pid, signal.SIGKILL)
+    assert "peanuts" in " ".join(memory["content"] for memory in records(http, "ana"))
+    say(http, "bo", "我养了一只柯基。", "s-bo")
+    contents = " ".join(memory["content"] for memory in records(http, "bo"))
+    assert "苏州" in contents
+    assert "柯基" in contents
+    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in hosts)
 
 
 def _second_server_is_refused(first: ServerProcess) -> None:

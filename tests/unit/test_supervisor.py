@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from actors.edition import UNKNOWN, Edition, edition_of
 from actors.links import Unreachable
 from actors.placement import Dedicated, Pooled, Seat, is_pooled
 from actors.supervisor import Supervisor, WatchRules
@@ -49,13 +50,17 @@ class Host:
         self.seat, self.ledger = seat, ledger
         self.asked: list[str] = []
         self.stopped = False
+        self.edition = UNKNOWN
 
     async def start(self) -> None:
         self.asked.append("start")
 
-    async def ping(self) -> int:
+    async def ping(self) -> Edition:
         self.asked.append("ping")
-        return 1
+        return self.edition
+
+    async def stop(self) -> None:
+        self.asked.append("stop")
 
     async def reseat(self) -> HostPool:
         self.asked.append("reseat")
@@ -75,18 +80,20 @@ class Office:
 
     def __init__(self) -> None:
         self.ledger, self.now = Ledger(), 0.0
+        self.edition = UNKNOWN  # of the hosts that are made from now on
         self.made: list[Host] = []
         self.crew = LocalCrew(self._make)
 
     def _make(self, seat: Seat) -> Host:
         self.made.append(Host(seat, self.ledger))
+        self.made[-1].edition = self.edition
         return self.made[-1]
 
-    def supervisor(self, **rules: Any) -> tuple[Supervisor, SeatedUsers]:
+    def supervisor(self, edition: Edition = UNKNOWN, **rules: Any) -> tuple[Supervisor, SeatedUsers]:
         users = SeatedUsers(Pooled(HostPool()), self.crew.connect, CALLS, self.ledger.host_pool)
         ledger: Any = self.ledger
         changed = replace(RULES, **rules)
-        return Supervisor(users, self.crew, ledger, changed, lambda: self.now), users
+        return Supervisor(users, self.crew, ledger, changed, lambda: self.now, edition), users
 
     @property
     def there(self) -> set[str]:
@@ -364,6 +371,96 @@ async def test_hosts_of_one_user_are_watched_once_they_were_called(office: Offic
     await supervisor.round()
     assert office.crew.ended == [(seat.name, False)]
     assert not is_pooled(seat.name)
+
+
+# another deployment
+
+OLD, NEW = Edition("old", 1), Edition("new", 2)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "goes"),
+    [(NEW, OLD, True), (OLD, NEW, False), (Edition("new", 3), NEW, False), (NEW, NEW, False)],
+)
+def test_the_later_of_two_deployments_counts_if_they_differ(mine: Edition, its: Edition, goes: bool) -> None:
+    assert mine.replaces(its) is goes
+
+
+def test_an_edition_tells_configurations_and_data_apart() -> None:
+    first = edition_of({"actors": {"hosts": 2}, "serve": {}}, "/data", 1)
+    assert edition_of({"serve": {}, "actors": {"hosts": 2}}, "/data", 2).digest == first.digest
+    assert edition_of({"actors": {"hosts": 3}, "serve": {}}, "/data", 1).digest != first.digest
+    assert edition_of({"actors": {"hosts": 2}, "serve": {}}, "/other", 1).digest != first.digest
+
+
+async def _of_an_earlier_deployment(office: Office, hosts: int) -> tuple[Supervisor, Supervisor]:
+    office.edition = OLD
+    before, _ = office.supervisor(OLD)
+    await before.settle(hosts)
+    await before.round()
+    office.edition = NEW
+    after, _ = office.supervisor(NEW)
+    await after.settle(hosts)
+    return before, after
+
+
+async def test_hosts_of_an_earlier_deployment_are_put_to_sleep_and_replaced_one_by_one(
+    office: Office,
+) -> None:
+    _, after = await _of_an_earlier_deployment(office, 2)
+    await after.round()
+    assert office.crew.ended == [("hermes-host-0", True)]
+    assert [host.asked[-1:] for host in office.made] == [["stop"], ["ping"], []], "the third is the new one"
+    for _ in range(6):
+        await after.round()
+    assert [edition for edition, _ in office.crew.ended] == ["hermes-host-0", "hermes-host-1"]
+    assert office.there == named(0, 1)
+    assert {host.edition for host in office.crew.hosts.values()} == {NEW}
+
+
+async def test_no_host_is_replaced_while_another_one_is_away(office: Office) -> None:
+    _, after = await _of_an_earlier_deployment(office, 2)
+    office.crew.suspend(Seat("hermes-host-1"))
+    await after.round()
+    assert office.crew.ended == []
+
+
+async def test_a_replica_of_the_earlier_deployment_leaves_the_new_hosts_alone(office: Office) -> None:
+    before, after = await _of_an_earlier_deployment(office, 1)
+    for _ in range(3):
+        await after.round()
+    for _ in range(3):
+        await before.round()
+    assert office.crew.ended == [("hermes-host-0", True)]
+    assert {host.edition for host in office.crew.hosts.values()} == {NEW}
+
+
+async def test_what_another_replica_has_replaced_is_not_ended(office: Office) -> None:
+    _, after = await _of_an_earlier_deployment(office, 1)
+    seat = Seat("hermes-host-0")
+
+    async def replaced() -> None:
+        await office.crew.end(seat, for_good=True)
+
+    office.made[0].stop = replaced  # type: ignore[method-assign]
+    for _ in range(3):
+        await after.round()
+    assert office.crew.ended == [(seat.name, True)]
+    assert office.crew.hosts[seat].edition == NEW
+
+
+async def test_a_host_that_cannot_be_put_to_sleep_is_replaced_all_the_same(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, after = await _of_an_earlier_deployment(office, 1)
+
+    async def never() -> None:
+        await asyncio.sleep(60)
+
+    office.made[0].stop = never  # type: ignore[method-assign]
+    await after.round()
+    assert office.crew.ended == [("hermes-host-0", True)]
+    assert "did not say that its users sleep" in caplog.text
 
 
 @asynccontextmanager
