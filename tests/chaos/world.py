@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 READY_S = 120.0
 HOSTS, REPLICAS = 3, 2
 NODE_CPUS = 4
+LOST_NODES = {"RAY_health_check_failure_threshold": "3", "RAY_health_check_period_ms": "1000"}
 DATA_DIR = "HERMES_DATA_DIR"  # every process of the app carries it in its environment
 HOST, INGRESS, DISTILLER = (
     "ray::UserActorHost",
@@ -103,6 +104,7 @@ class World:
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_worker_niceness", "0")
+        os.environ.update(LOST_NODES)
         import ray
         from ray.cluster_utils import Cluster
 
