@@ -45,10 +45,11 @@ class WatchRules:
 
 @dataclass(slots=True)
 class _Watch:
-    """Since when a host has been silent."""
+    """Since when a host has been silent: since it was made, or since it was first asked in vain."""
 
     since: float
-    answered: bool = False
+    answered: bool = False  # since it was made
+    silent: bool = False
 
 
 class Supervisor:
@@ -159,22 +160,29 @@ class Supervisor:
         return await self._listen(seat, ping, for_good=False)
 
     async def _listen(self, seat: Seat, ping: Awaitable[Edition], *, for_good: bool) -> Edition | None:
-        """Wait for a sign of life, and end a host that has given none for too long."""
-        watch = self._watches.setdefault(seat.name, _Watch(self._seconds()))
-        edition = None
+        """Wait for a sign of life, and end a host that has given none for too long.
+
+        Of a host that has answered before only what it was asked since counts: who asks may have been busy itself.
+        """
+        begun = self._seconds()
+        watch = self._watches.setdefault(seat.name, _Watch(begun))
         try:
             edition = await ping
         except Unreachable as lost:
             if not lost.silent:  # it has ended, and Ray knows
-                watch.since, watch.answered = self._seconds(), False
+                watch.since, watch.answered, watch.silent = self._seconds(), False, False
+                return None
+            if watch.answered and not watch.silent:
+                watch.since, watch.silent = begun, True
         else:
-            watch.since, watch.answered = self._seconds(), True
+            watch.since, watch.answered, watch.silent = self._seconds(), True, False
+            return edition
         patience_s = self._rules.stuck_s if watch.answered else self._rules.start_s
         if (silent_s := self._seconds() - watch.since) >= patience_s:
             log.warning("host %s has not answered for %.0f s: it is ended", seat.name, silent_s)
             await self._crew.end(seat, for_good=for_good)
             self._watches[seat.name] = _Watch(self._seconds())
-        return edition
+        return None
 
     async def _renew(self, answers: Mapping[Seat, Edition | None]) -> None:
         """Replace one host of an earlier deployment; the next one in a later round, when all answer again.

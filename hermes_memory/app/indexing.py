@@ -116,12 +116,11 @@ class Indexing:
         mine = {(key, memory_id) for memory_id in memory_ids}
         broken = sorted(memory_id for _, memory_id in mine & self._unsure)
         self._unsure |= mine  # until we know
-        if broken:
-            await self._index.remove(key, broken)
+        if doomed := [*gone, *(memory_id for memory_id in broken if memory_id in wanted)]:
+            await self._index.remove(key, doomed)  # first: what is gone does not wait for what cannot be put
         refused = await self._index.put(key, list(wanted.values())) if wanted else {}
-        # What it refuses must not be found as it was before.
-        if doomed := [*gone, *refused]:
-            await self._index.remove(key, doomed)
+        if refused:  # what it refuses must not be found as it was before
+            await self._index.remove(key, list(refused))
         self._unsure -= mine
         return {memory_id: _code(reason) for memory_id, reason in refused.items()}
 

@@ -50,6 +50,13 @@ THINGS = [
 ]
 
 
+def _is_our_fault(answer: httpx.Response) -> bool:
+    """Whether the app says that it has a fault: a proxy with nobody behind it says 500 too, but not as a problem."""
+    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and "problem+json" in answer.headers.get(
+        "content-type", ""
+    )
+
+
 class GaveUp(Exception):
     """No answer within the deadline: the outcome is unknown."""
 
@@ -189,7 +196,7 @@ class _User:
                 if answer.is_success or (gone and not first and answer.status_code == httpx.codes.NOT_FOUND):
                     self._journal.took(since)
                     return dict(answer.json()) if answer.is_success else {}
-                if answer.status_code not in TRY_AGAIN:
+                if answer.status_code not in TRY_AGAIN or _is_our_fault(answer):
                     self._journal.violations.append(
                         f"odd answer: {method} {answer.status_code} {answer.text[:200]}"
                     )

@@ -305,6 +305,35 @@ async def test_an_erasure_that_was_interrupted_is_finished(
         await ledger.bind_session(KEY, "s1")
 
 
+async def test_a_session_that_is_bound_again_is_not_freed_by_the_rest_of_an_erasure(
+    ledger: RedisLedger, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await live(ledger)
+
+    async def dies(*_: object) -> int:
+        raise LedgerUnavailable("the host died")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hermes_memory.adapters.redis_ledger.erasing.free", dies)
+        with pytest.raises(LedgerUnavailable):
+            await ledger.erase(KEY, 1, 1, "erase", NOW)
+    await ledger.bind_session(KEY, "s1")  # it looks as if it were bound
+    assert await ledger.sweep(NOW + timedelta(hours=1), 24, 72) == 0
+    assert await ledger.session_owner("app", "s1") == "ann"
+    with pytest.raises(SessionOwned):
+        await ledger.bind_session(BOB, "s1")
+
+
+async def test_a_turn_that_waited_goes_as_soon_as_its_time_is_over(ledger: RedisLedger) -> None:
+    waits = a_turn(index=0, received_at=NOW)
+    read = a_turn(index=1, message_id="m2", received_at=NOW + timedelta(hours=10), pending=False)
+    await ledger.commit(a_commit(turns=(waits, read)))
+    assert await ledger.sweep(NOW + timedelta(hours=11), 24, 72) == 0
+    await ledger.commit(a_commit(1, extracted=((waits.session_id, 0),)))
+    assert await ledger.sweep(NOW + timedelta(hours=25), 24, 720) == 1
+    assert [turn.index for turn in await ledger.turns(KEY)] == [1]
+
+
 async def test_lists_may_name_too_many_and_mend_themselves(ledger: RedisLedger, client: Any) -> None:
     """Announced, and then the host died before the commit (as it may in a Cluster)."""
     await live(ledger, BOB)

@@ -57,19 +57,20 @@ async def bind_session(store: Store, key: UserKey, session_id: str) -> None:
     """Bind the session, unless it has an owner; raises SessionOwned when that is another user.
 
     The user's list of what points to it is written before the binding, and again after: an erasure in between has
-    emptied it.
+    emptied it. One that an unfinished erasure is about to take away is bound anew, though it is the user's.
     """
     layout = store.layout
     tag = layout.tag(key)
     of = layout.session(key.namespace, session_id)
     binding, entry = layout.pointer("s", of), f"s:{of}"
     mine = f"{tag}:{key.user_id}".encode()
-    owner = await store.link.command("GET", binding)
-    if owner is None:
+    freeing = layout.of_user(tag, "freeing")
+    owner, leaving = await store.link.in_order([("GET", binding), ("SISMEMBER", freeing, entry)])
+    if owner is None or leaving:
         note = ("SADD", layout.of_user(tag, "outside"), entry)
         replies = await store.link.in_order(
             [
-                ("SREM", layout.of_user(tag, "freeing"), entry),
+                ("SREM", freeing, entry),
                 note,
                 ("SET", binding, mine, "NX"),
                 ("GET", binding),

@@ -32,6 +32,7 @@ async def erase(
     layout = store.layout
     tag = layout.tag(key)
     shard = layout.shard(layout.shard_of(tag))
+    await store.refresh()  # another model may have come: its vectors go too
     keys = store.keys(tag, meta=True)
     if store.link.cluster:  # before the user's own keys, so that a sweep finds what is left half done
         lists = kinds(["outbox"]) if store.feeds_index else ""
@@ -43,7 +44,7 @@ async def erase(
         store.ttls_ms[0], tag, str(key),
     ]  # fmt: skip
     receipt = _receipt(await store.link.script("erase", keys, values), epoch, expected_version)
-    left = await free(store, tag)
+    left = await free(store, tag, 0)  # the owner erases: no commit is on its way
     return dataclasses.replace(receipt, remaining=receipt.remaining + left)
 
 
@@ -63,8 +64,11 @@ def _receipt(reply: Sequence[Any], epoch: int, expected_version: int) -> Erasure
     return codec.ERASURE.validate_json(erasure)
 
 
-async def free(store: Store, tag: str) -> int:
-    """Take away what names an erased user in other slots; returns how much of it is left."""
+async def free(store: Store, tag: str, grace: int) -> int:
+    """Take away what names an erased user in other slots; returns how much of it is left.
+
+    ``grace``: for how many seconds an announcement of the user is taken for one of a commit that is on its way.
+    """
     freeing = store.layout.of_user(tag, "freeing")
     entries = [entry.decode("utf-8") for entry in await store.link.command("SMEMBERS", freeing)]
     if not entries:
@@ -73,11 +77,17 @@ async def free(store: Store, tag: str) -> int:
     for entry in entries:
         by_kind[entry[0]].append(entry[2:])
     # A name that is announced meanwhile is that of a user who comes back.
-    left = sum([await registry.unlist(store, UserKey.parse(name)) for name in by_kind["n"]])
+    left = sum([await registry.unlist(store, UserKey.parse(name), grace=grace) for name in by_kind["n"]])
     pointer = store.layout.pointer
-    await store.link.scripts("free", [([pointer("s", of)], [f"{tag}:"]) for of in by_kind["s"]])
+    # On one node a binding that was made anew meanwhile is seen in the same step.
+    proof = [] if store.link.cluster else [freeing]
+    await store.link.scripts(
+        "free", [([pointer("s", of), *proof], [f"{tag}:", f"s:{of}"]) for of in by_kind["s"]]
+    )
     await store.link.commands([("HDEL", pointer("j", of), tag) for of in by_kind["j"]])
-    await store.link.command("SREM", freeing, *entries)
+    done = [entry for entry in entries if not (left and entry[0] == "n")]
+    if done:
+        await store.link.command("SREM", freeing, *done)
     return left + int(await store.link.command("SCARD", freeing))
 
 
@@ -128,7 +138,7 @@ async def _visit(store: Store, number: int, tag: str, before: tuple[int, int]) -
         if max(turns, operations) < SWEEP_ROWS:
             break
     if freeing:
-        await free(store, tag)
+        await free(store, tag, registry.grace_s(store))
     seen = [tag, mark or b"", registry.grace_s(store)]
     await store.link.script("settle_due", store.layout.shard(number), [*seen, next_operation, next_turn])
     return int(removed)

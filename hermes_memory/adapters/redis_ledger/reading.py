@@ -70,6 +70,8 @@ async def job(store: Store, namespace: str, job_id: str) -> tuple[UserKey, Job] 
 
 async def audit(store: Store, key: UserKey, after_seq: int, limit: int) -> list[AuditEntry]:
     """Entries after a sequence number, oldest first."""
+    if limit < 1:
+        return []
     stream = store.layout.of_user(store.layout.tag(key), "audit")
     found = await store.link.command("XRANGE", stream, f"({after_seq}", "+", "COUNT", limit)
     return [

@@ -80,10 +80,12 @@ async def _right(store: Store, kind: str, keys: Sequence[UserKey]) -> list[UserK
     return [key for key, proof in zip(keys, proofs, strict=True) if proof]
 
 
-async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)) -> int:
+async def unlist(
+    store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS), *, grace: int | None = None
+) -> int:
     """Take a user out of the lists that name it wrongly by now; returns how many name it wrongly still.
 
-    For the user's owner, who has no commit on its way: there is no grace.
+    A name that was announced within ``grace`` seconds stays: a commit may be on its way. Who knows better says 0.
     """
     if not kinds:
         return 0
@@ -91,7 +93,9 @@ async def unlist(store: Store, key: UserKey, kinds: Sequence[str] = tuple(KINDS)
     mark = await store.link.command(*_mark(store, tag))
     proofs = await store.link.commands([_proof(store, kind, tag) for kind in kinds])
     stale = [kind for kind, proof in zip(kinds, proofs, strict=True) if not proof]
-    gone = await store.link.script("unlist", *_unlisting(store, tag, mark, key, stale, 0))
+    gone = await store.link.script(
+        "unlist", *_unlisting(store, tag, mark, key, stale, grace_s(store) if grace is None else grace)
+    )
     return 0 if gone else len(stale)
 
 

@@ -18,6 +18,7 @@ for _, operation in ipairs(old) do
   redis.call('ZREM', op_times, operation)
 end
 local function first(key) return redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or '' end
-local oldest = first(done)
-if oldest == '' then oldest = first(pending) end
+-- What waits comes of age too, as soon as it is read.
+local oldest, waiting = first(done), first(pending)
+if oldest == '' or (waiting ~= '' and tonumber(waiting) < tonumber(oldest)) then oldest = waiting end
 return {#swept, #old, first(op_times), oldest, redis.call('SCARD', freeing)}
