@@ -71,6 +71,14 @@ def stop_when_ready(monkeypatch: pytest.MonkeyPatch, number: int = signal.SIGINT
     monkeypatch.setattr(_Steps, "ready", told)
 
 
+@pytest.fixture(autouse=True)
+def not_under_nohup() -> Iterator[None]:
+    """These tests may themselves run where hanging up is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_it_says_where_it_answers_and_stops_on_a_signal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
