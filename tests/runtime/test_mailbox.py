@@ -24,6 +24,7 @@ from hermes_memory.app.commands import (
 from hermes_memory.errors import (
     ChallengeRefused,
     Fenced,
+    LeaseLost,
     LedgerUnavailable,
     NotFound,
     Overloaded,
@@ -123,7 +124,7 @@ async def test_two_hosts_on_one_user_lose_nothing(world: World) -> None:
                     await hosts[name].execute(
                         KEY, said(f"{name}{number}", session=name), f"op-{name}-{number}"
                     )
-                except Fenced:
+                except (Fenced, LeaseLost):
                     continue
                 break
             told.append((await hosts[name].ask(KEY, Summarise()))["version"])
