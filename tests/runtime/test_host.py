@@ -325,7 +325,7 @@ async def test_background_work_of_a_fenced_host_lets_go_of_the_user(world: World
     await until(lambda: awake(first) == set() or world.awake(first).closed)
     taken = world.ledgers["a"].calls["activate"]
     await world.pass_time(30)
-    assert awake(first) == set()
+    await until(lambda: awake(first) == set())
     assert world.ledgers["a"].calls["activate"] == taken
     assert world.awake(second).around.epoch == owner
     await second.execute(KEY, SetConsent(cohort=True), "op-1")  # and is not fenced
