@@ -243,6 +243,11 @@ def plan(number: int, seed: int) -> list[Fault]:
     chosen = [fault for fault in FAULTS for _ in range(max(1, round(number * fault.weight / whole)))]
     chance = random.Random(seed)
     chance.shuffle(chosen)
-    return (
-        chosen[:number] if len(chosen) >= number else chosen + chance.choices(FAULTS, k=number - len(chosen))
-    )
+    chosen += chance.choices(FAULTS, k=max(0, number - len(chosen)))
+    kept = chosen[:number]
+    kinds = [fault.kind for fault in kept]
+    for fault in FAULTS:  # one that was cut off takes the place of one that is there twice
+        twice = next((n for n in reversed(range(len(kept))) if kinds.count(kinds[n]) > 1), None)
+        if fault.kind not in kinds and twice is not None:
+            kept[twice], kinds[twice] = fault, fault.kind
+    return kept
