@@ -309,9 +309,8 @@ async def test_a_new_host_of_the_same_name_takes_over(world: World) -> None:
     assert world.awake(old).state.settings.consent == {"cohort": False}
 
 
-async def test_background_work_of_a_fenced_host_lets_go_of_the_user(world: World) -> None:
-    """Its extraction does not take the user back from the host that has it now."""
-    first, second = await world.start("a"), await world.start("b")
+async def both_read(world: World, first: UserHost, second: UserHost) -> None:
+    """The first host reads a turn, and the second takes its user over and reads the same turn."""
     world.distiller.open.clear()
     await world.say(first, "a cat")
     await world.pass_time(6)
@@ -319,17 +318,38 @@ async def test_background_work_of_a_fenced_host_lets_go_of_the_user(world: World
     await second.wake(KEY)
     await world.pass_time(6)
     await until(lambda: world.distiller.running == 2)
-    owner = world.awake(second).around.epoch
+
+
+async def test_background_work_of_a_fenced_host_lets_go_of_the_user(world: World) -> None:
+    """Its extraction does not take the user back from the host that has it now."""
+    first, second = await world.start("a"), await world.start("b")
+    await both_read(world, first, second)
+    owner, taken = world.awake(second).around.epoch, world.ledgers["a"].calls["activate"]
+    world.ledgers["b"].let.clear()
     world.distiller.open.set()
-    await until(lambda: not world.awake(second).state.pending)
     await until(lambda: awake(first) == set() or world.awake(first).closed)
-    taken = world.ledgers["a"].calls["activate"]
+    world.ledgers["b"].let.set()
+    await until(lambda: not world.awake(second).state.pending)
     await world.pass_time(30)
     await until(lambda: awake(first) == set())
     assert world.ledgers["a"].calls["activate"] == taken
     assert world.awake(second).around.epoch == owner
     await second.execute(KEY, SetConsent(cohort=True), "op-1")  # and is not fenced
     assert await world.contents(second) == {"a cat"}
+
+
+async def test_a_batch_that_two_hosts_settle_is_applied_once(world: World) -> None:
+    """The later commit is a replay of the earlier one: not refused, and nothing is written by it."""
+    first, second = await world.start("a"), await world.start("b")
+    await both_read(world, first, second)
+    world.ledgers["a"].let.clear()
+    world.distiller.open.set()
+    await until(lambda: not world.awake(second).state.pending)
+    world.ledgers["a"].let.set()
+    await world.pass_time(30)
+    assert len(world.ledgers["b"].versions) == 1
+    assert len(world.ledgers["a"].versions) == 1  # what was said
+    assert await world.contents(first) == await world.contents(second) == {"a cat"}
 
 
 async def test_who_waits_on_a_fenced_actor_is_served_by_the_next_one(world: World) -> None:

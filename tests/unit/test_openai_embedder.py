@@ -141,9 +141,9 @@ def test_retry_after(value: str | None, seconds: float) -> None:
 async def test_an_endpoint_that_never_answers_is_given_up(server: OpenAIServer, make: Make) -> None:
     server.faults = [Fault(hang=True)] * 2
     started = time.monotonic()
-    with pytest.raises(ModelFailed, match=r"nothing within 0\.3 s"):
-        await make(attempts=2, timeout_s=0.3).passages(["a"])
-    assert 0.6 <= time.monotonic() - started < 20
+    with pytest.raises(ModelFailed, match=r"nothing within 1 s"):
+        await make(attempts=2, timeout_s=1).passages(["a"])
+    assert 2 <= time.monotonic() - started < 20
     assert sorted([await server.hanging.get() for _ in range(4)]) == [
         "asked",
         "asked",
