@@ -110,6 +110,35 @@ class EmbedderSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractorSettings:
+    """Who reads the turns, and what becomes of those that a language model cannot read."""
+
+    kind: Literal["rules", "vllm", "openai"]
+    model: str
+    prompt: str
+    fallback: Literal["rules", "park"]
+    timeout_s: Annotated[float, Field(gt=0)]
+    max_tokens: Annotated[int, Field(ge=64)]
+    delay_s: Annotated[float, Field(ge=0)]
+    second_opinion: Annotated[float, Field(ge=0, le=1)]
+    tokens_per_day: Annotated[int, Field(ge=0)]
+    price_in: Annotated[float, Field(ge=0)]
+    price_cached: Annotated[float, Field(ge=0)]
+    price_out: Annotated[float, Field(ge=0)]
+    base_url: str  # from here on: "openai"
+    key_env: str
+    attempts: Annotated[int, Field(ge=1, le=10)]
+    backoff_s: Annotated[float, Field(ge=0)]
+    answer_form: Literal["schema", "object"]
+    num_gpus: Annotated[float, Field(ge=0)]  # from here on: "vllm"
+    replicas: Annotated[int, Field(ge=1)]
+    max_replicas: Annotated[int, Field(ge=1)]
+    target_ongoing_requests: Annotated[int, Field(ge=1)]
+    max_ongoing_requests: Annotated[int, Field(ge=1)]
+    engine: Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerSettings:
     """Who takes a second look at the ``candidates`` best hits of a recall, within ``timeout_s``; nobody by default."""
 
@@ -214,6 +243,7 @@ class Settings:
     ledger: LedgerSettings
     index: IndexSettings
     embedder: EmbedderSettings
+    extractor: ExtractorSettings
     reranker: RerankerSettings
     actors: ActorSettings
     batch: BatchSettings

@@ -267,28 +267,34 @@ class IndexUnavailable(HermesError):
 
 
 class ExtractionFailed(HermesError):
-    """The extractor gave no usable answer; the turns stay and are tried again."""
+    """The extractor gave no usable answer; the turns stay and are tried again.
+
+    ``after_s``: the least pause before that, as a model asked for; ``tokens``: what the failed try has used.
+    """
 
     code = "extraction_failed"
     retryable = True
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, why: str, after_s: float = 0.0, tokens: int = 0) -> None:
+        super().__init__(why, after_s, tokens)
+        self.why, self.after_s, self.tokens = why, after_s, tokens
 
     def __str__(self) -> str:
         return f"extraction failed: {self.why}"
 
 
 class ModelFailed(HermesError):
-    """A model, in this process or behind an endpoint, gave no usable answer. Never says what it was asked."""
+    """A model, in this process or behind an endpoint, gave no usable answer. Never says what it was asked.
+
+    ``after_s``: the least pause before the next try, as the endpoint asked for.
+    """
 
     code = "model_failed"
     retryable = True
 
-    def __init__(self, what: str, why: str) -> None:
-        super().__init__(what, why)
-        self.what, self.why = what, why
+    def __init__(self, what: str, why: str, after_s: float = 0.0) -> None:
+        super().__init__(what, why, after_s)
+        self.what, self.why, self.after_s = what, why, after_s
 
     def __str__(self) -> str:
         return f"{self.what} gave no usable answer: {self.why}"

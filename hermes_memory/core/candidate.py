@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
@@ -103,12 +103,42 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a language model was asked for an extraction; sums are over calls, second opinions and repairs among them.
+
+    ``tokens_cached`` is the part of ``tokens_in`` that the engine had read before; 0 where an endpoint does not say.
+    ``invalid`` counts answers that could not be used, ``repairs`` the calls that asked again because of one.
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    invalid: int = 0
+    repairs: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
+
+    @property
+    def tokens(self) -> int:
+        """Read and written together: what a user's daily budget counts."""
+        return self.tokens_in + self.tokens_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionRequest:
-    """``turns`` are to be read; ``context`` are the turns just before; ``known`` what they may touch."""
+    """``turns`` are to be read; ``context`` are the turns just before; ``known`` what they may touch.
+
+    ``last_try``: nobody asks again, so that an extractor with a fall-back takes it. ``tokens_left``: of the user's budget
+    for the day, None where there is none; at 0 no language model is asked.
+    """
 
     turns: tuple[Turn, ...]
     context: tuple[Turn, ...] = ()
     known: tuple[Memory, ...] = ()
+    last_try: bool = False
+    tokens_left: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +149,4 @@ class Extraction:
     candidates: tuple[Candidate, ...] = ()
     affirmations: tuple[Affirmation, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    usage: Usage = Usage()
