@@ -217,7 +217,7 @@ def build_policy(settings: Settings) -> Policy:
 
 def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
     """Extraction and embedding in this process."""
-    return LocalDistiller(load_rule_extractor(), embedder)
+    return LocalDistiller(load_rule_extractor(), embedder, settings.rules.entry.most_candidates)
 
 
 # embedders and rerankers

@@ -18,6 +18,8 @@ from hermes_memory.core.model import (
     Turn,
 )
 
+SAID = "said"  # the dimension and predicate of an episode, a turn that is kept in its own words
+
 
 class SpeechAct(StrEnum):
     """What the user was doing with the words (SPEC §4.1.5)."""
