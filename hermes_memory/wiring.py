@@ -41,6 +41,7 @@ from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.index import VectorIndex
+from hermes_memory.ports.language_model import LanguageModel
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
@@ -216,6 +217,27 @@ def build_policy(settings: Settings) -> Policy:
 def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
     """Extraction and embedding in this process."""
     return LocalDistiller(load_rule_extractor(), embedder)
+
+
+def build_language_model(settings: Settings) -> LanguageModel:
+    """The language model that reads turns, not yet asked.
+
+    Raises:
+        InvalidConfig: the extractor is of a kind without one, or a setting does not fit it.
+    """
+    chosen = settings.extractor
+    if chosen.kind != "openai":
+        raise InvalidConfig("extractor.kind", f"{chosen.kind} asks no endpoint")
+    if not chosen.model:
+        raise InvalidConfig("extractor.model", "must be named for the kind openai")
+    from hermes_memory.adapters.chat_model import ChatModel
+    from hermes_memory.adapters.openai_endpoint import Endpoint
+
+    endpoint = Endpoint(
+        chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
+        timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+    )  # fmt: skip
+    return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
 
 
 # embedders and rerankers

@@ -65,6 +65,11 @@ class Endpoint:
         self._certificates = httpx.create_ssl_context(trust_env=self._trust_env)  # reads files: not in a loop
         self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
+    @property
+    def what(self) -> str:
+        """Who asks, as errors name it."""
+        return self._what
+
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send ``body`` and return the answer's JSON. Busy and unreachable endpoints are tried again.
 
