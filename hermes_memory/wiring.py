@@ -54,6 +54,7 @@ from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
+CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
 def _configs(*names: str) -> Path:
@@ -236,6 +237,7 @@ def build_language_model(settings: Settings) -> LanguageModel:
     endpoint = Endpoint(
         chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
         timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+        max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
     )  # fmt: skip
     return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
 
