@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -144,12 +144,13 @@ def deploy(settings: Settings, *, wait: bool) -> None:
         raise StartupFailed("the embedder") from None
 
 
-def missing_gpus(settings: Settings, resources: dict[str, float]) -> str:
-    """What its first replica lacks on a cluster of those resources, in words; empty if nothing."""
-    there, wanted = resources.get("GPU", 0.0), settings.embedder.num_gpus
+def missing_gpus(settings: Settings, nodes: Sequence[Mapping[str, Any]]) -> str:
+    """What a replica lacks on a cluster of those nodes, as Ray lists them, in words; empty if nothing."""
+    wanted = settings.embedder.num_gpus
+    there = max((node["Resources"].get("GPU", 0.0) for node in nodes if node["Alive"]), default=0.0)
     if there >= wanted:
         return ""
     return (
-        f"embedder.num_gpus is {wanted:g} and Ray knows of {there:g} GPUs: the embedder waits for a node that has "
-        "them, and recall answers 503 until there is one"
+        f"the embedder waits: embedder.num_gpus is {wanted:g}, and the node with most GPUs has {there:g}; recall "
+        "answers 503 until there is one with more (GET /readyz says how it stands)"
     )

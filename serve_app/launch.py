@@ -155,7 +155,7 @@ class Server:
 
         from serve_app.embedder_deployment import deploy, missing_gpus
 
-        missing = missing_gpus(self.settings, ray.cluster_resources())  # type: ignore[no-untyped-call]
+        missing = missing_gpus(self.settings, ray.nodes())  # type: ignore[no-untyped-call]
         self.say(missing or "loading the embedder")
         deploy(self.settings, wait=not missing)
 

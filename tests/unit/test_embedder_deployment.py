@@ -143,12 +143,18 @@ def test_kinds_that_join_calls_themselves_are_left_to_it() -> None:
     assert own.info == EmbedderInfo("m", 8)
 
 
-@pytest.mark.parametrize(("there", "missing"), [({}, True), ({"GPU": 0.25}, True), ({"GPU": 4.0}, False)])
-def test_too_few_gpus_are_said(there: dict[str, float], missing: bool) -> None:
-    said = missing_gpus(SERVED, there)
-    assert bool(said) == missing
-    if missing:
-        assert said.startswith(f"embedder.num_gpus is 0.5 and Ray knows of {there.get('GPU', 0):g} GPUs")
+def node(gpus: float, alive: bool = True) -> dict[str, Any]:
+    return {"Alive": alive, "Resources": {"CPU": 2.0} | ({"GPU": gpus} if gpus else {})}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "most"),
+    [([], 0), ([node(0)], 0), ([node(1), node(1)], 1), ([node(4, alive=False), node(1)], 1), ([node(2)], None)],
+)
+def test_too_few_gpus_on_one_node_are_said(nodes: list[dict[str, Any]], most: int | None) -> None:
+    said = missing_gpus(settings(num_gpus=2), nodes)
+    start = f"the embedder waits: embedder.num_gpus is 2, and the node with most GPUs has {most};"
+    assert said.startswith(start) if most is not None else said == ""
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -179,12 +185,12 @@ def test_a_server_waits_for_it_where_there_is_a_gpu(
 ) -> None:
     said: list[str] = []
     deployed: list[bool] = []
-    monkeypatch.setattr("ray.cluster_resources", lambda: {"GPU": gpus})
+    monkeypatch.setattr("ray.nodes", lambda: [node(gpus)])
     monkeypatch.setattr(embedder_deployment, "deploy", lambda _, *, wait: deployed.append(wait))
     launch.Server(SERVED, tmp_path, said.append)._start_embedder()
     launch.Server(settings(), tmp_path, said.append)._start_embedder()
     assert deployed == [wait]
-    assert said == ["loading the embedder" if wait else missing_gpus(SERVED, {"GPU": gpus})]
+    assert said == ["loading the embedder" if wait else missing_gpus(SERVED, [node(gpus)])]
 
 
 # a replica
