@@ -145,7 +145,19 @@ class Server:
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
         http, logs = http_options(self.settings.serve), logging_config(self.settings)
         serve.start(http_options=http, logging_config=logs)
+        self._start_embedder()
         serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
+
+    def _start_embedder(self) -> None:
+        if not self.settings.embedder.served:
+            return
+        import ray
+
+        from serve_app.embedder_deployment import deploy, missing_gpus
+
+        missing = missing_gpus(self.settings, ray.nodes())  # type: ignore[no-untyped-call]
+        self.say(missing or "loading the embedder")
+        deploy(self.settings, wait=not missing)
 
     def stop(self) -> None:
         """Put the users to sleep, stop Serve and Ray, and make sure that nothing is left. May be called twice."""
