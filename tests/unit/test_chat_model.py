@@ -171,8 +171,8 @@ async def test_a_configured_model(server: OpenAIServer, monkeypatch: pytest.Monk
     monkeypatch.setenv("HERMES_TEST_KEY", "sk-2")
     chosen = {"kind": "openai", "model": "reader", "base_url": server.url, "key_env": "HERMES_TEST_KEY"}
     server.faults = [Fault(status=503), Fault(status=503)]
-    settings = with_extractor(**chosen, backoff_s=0.0, answer_form="object", attempts=3)
-    model = await asyncio.to_thread(build_language_model, settings)  # it reads certificates
+    more = {"backoff_s": 0.0, "answer_form": "object", "attempts": 3}
+    model = await asyncio.to_thread(lambda: build_language_model(with_extractor(**chosen, **more)))
     assert isinstance(model, ChatModel)
     assert model.name == "reader"
     assert (await model.answer(ASKED)).finish is Finish.STOP
