@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -28,6 +29,7 @@ from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.app.indexing import Indexing
@@ -225,9 +227,7 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(
-    settings: Settings, embedder: Embedder, model: LanguageModel | None = None
-) -> Distiller:
+def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel | None = None) -> Distiller:
     """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
 
     Raises:
@@ -277,6 +277,19 @@ def build_language_model(settings: Settings) -> LanguageModel:
         max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
     )  # fmt: skip
     return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
+
+
+def model_name(settings: Settings) -> str:
+    """The model of the kind "vllm": the configured one, else the one that is recommended."""
+    return settings.extractor.model or RECOMMENDED
+
+
+def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
+    """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
+    chosen = settings.extractor
+    return VllmModel(
+        model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+    )
 
 
 # embedders and rerankers
