@@ -58,6 +58,7 @@ from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
+QUESTIONS = 3  # of an extraction to a language model: itself, its repair, the second opinion
 CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
@@ -234,6 +235,19 @@ def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel
         InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
     """
     return LocalDistiller(build_extractor(settings, model), embedder)
+
+
+def distil_timeout_s(settings: Settings) -> float:
+    """How long an extraction may take: every question to a language model, each as often as it is tried, and embedding."""
+    chosen, embed_s = settings.extractor, settings.actors.deadline_s
+    if chosen.kind == "rules":
+        return embed_s
+    from hermes_memory.adapters.openai_endpoint import MAX_PAUSE_S
+
+    tries = chosen.attempts if chosen.kind == "openai" else 1
+    # For room among the calls at once, for the tries, and for the pauses between them.
+    question_s = chosen.timeout_s * (1 + tries) + MAX_PAUSE_S * (tries - 1)
+    return QUESTIONS * question_s + embed_s
 
 
 def build_extractor(settings: Settings, model: LanguageModel | None = None) -> Extractor:
