@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -56,6 +56,9 @@ from hermes_memory.runtime.host import HostRules, UserHost
 from hermes_memory.runtime.long_term import LongTerm, SearchRules
 from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
+
+if TYPE_CHECKING:
+    from hermes_memory.adapters.chat_model import ChatModel
 
 DATABASE = "hermes.db"
 QUESTIONS = 3  # of an extraction to a language model: itself, its repair, the second opinion
@@ -199,6 +202,8 @@ def check_data(settings: Settings, data: Path) -> None:
     """
     embedder = build_embedder(settings)
     check_calibration(settings, embedder.info)
+    if settings.extractor.kind == "openai":
+        build_language_model(settings)  # its key, its URL
     asyncio.run(_open_once(build_ledger(settings, data), embedder))
 
 
@@ -271,7 +276,7 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
     )  # fmt: skip
 
 
-def build_language_model(settings: Settings) -> LanguageModel:
+def build_language_model(settings: Settings) -> ChatModel:
     """The language model that reads turns, not yet asked.
 
     Raises:
