@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,6 +12,7 @@ from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Prompt, Sheet, sheet_of
 from hermes_memory.adapters.model_extractor.reading import Read, Reader, account
 from hermes_memory.adapters.rule_extractor import RuleExtractor
+from hermes_memory.adapters.rule_extractor.when import zone
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Refusal, Usage
 from hermes_memory.core.model import Role, Turn
 from hermes_memory.core.reasons import Reason
@@ -68,6 +70,8 @@ class ModelExtractor:
 
     async def extract(self, request: ExtractionRequest) -> Extraction:
         """What the model reads and the rules believe. Raises ExtractionFailed, and nothing else."""
+        for name in {turn.timezone for turn in request.turns}:
+            await asyncio.to_thread(zone, name)  # reads a file the first time
         hearing = self._floor.hear(request)
         if all(heard.filler for heard in hearing.heard.values()):
             return self._silent(request, hearing)

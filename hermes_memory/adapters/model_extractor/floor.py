@@ -14,7 +14,7 @@ from hermes_memory.adapters.model_extractor.floor_file import FloorRules
 from hermes_memory.adapters.model_extractor.locating import occurrences
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard, HeardClause, RuleExtractor
-from hermes_memory.adapters.rule_extractor.building import dated
+from hermes_memory.adapters.rule_extractor.building import with_date
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.adapters.rule_extractor.when import Moment
@@ -106,7 +106,7 @@ class Floor:
         if place is None:
             return Reason.UNGROUNDED
         readings = hearing.readings(turn, place.clause.start, place.clause.end)
-        key = said.dimension if said.dimension in self._dimensions else NOTE
+        key = self._dimension(said, place, readings)
         act = self._act(said, place, key)
         if act in REASON_OF:
             return REASON_OF[act]
@@ -119,6 +119,17 @@ class Floor:
         if rule is not None and self._contradicts(said, key, subject, rule):
             return Reason.UNGROUNDED
         return self._built(said, place, key, act, subject, rule)
+
+    def _dimension(self, said: Statement, place: Place, readings: Sequence[Candidate]) -> str:
+        """The dimension that is named, if it is known; the general one for who somebody is where no word tells of it.
+
+        A value that only one can hold would take the place of another: "Hangzhou's food is fine" is no address.
+        """
+        key, cue = said.dimension, self.rules.cues.get(said.dimension)
+        if key not in self._dimensions:
+            return NOTE
+        read = any(item.dimension == key for item in readings)
+        return key if cue is None or read or cue.search(place.heard.mirror, place.start, place.end) else NOTE
 
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""
@@ -146,8 +157,8 @@ class Floor:
         if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not _is_own(place):
             return Reason.LOW_VALUE
         if key in LOOSE:
-            dated_ = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
-            return None if dated_ or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
+            dated = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
+            return None if dated or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
         somebody = _is_own(place) or _is_chinese(place)
         return None if somebody else Reason.LOW_VALUE
 
@@ -236,7 +247,7 @@ class Floor:
             text = place.turn.content
             whole = self._trimmed(text[max(place.start, place.clauses[0].said) : place.end])
             content = whole if len(whole) <= MAX_CONTENT_CHARS else self._trimmed(said.quote)
-        return dated(content, moment) if moment is not None else content
+        return with_date(content, moment) if moment is not None else content
 
     def _trimmed(self, words: str) -> str:
         return self._extractor.rules.grammar.strip_content.sub("", words).strip()
@@ -275,7 +286,8 @@ def _is_own(place: Place) -> bool:
     """Whether the sentence names the user or somebody of theirs."""
     sentence = place.clause.sentence
     named = place.heard.names_somebody(sentence.start, sentence.end)
-    return named or place.clause.subject is not None or place.clause.carried is not None
+    about = place.clause.subject or place.clause.carried
+    return named or (about is not None and not about.unknown)  # "It's raining" names nobody
 
 
 def _is_chinese(place: Place) -> bool:
