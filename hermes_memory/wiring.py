@@ -245,7 +245,7 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
     return build_model_extractor(
         model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
         prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
-        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        floor=_configs("extraction", "floor.toml"), grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
 
