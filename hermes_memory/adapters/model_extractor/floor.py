@@ -21,7 +21,17 @@ from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimension, Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Intent, Polarity, Role, Scope, Source, Turn
+from hermes_memory.core.model import (
+    MAX_CONTENT_CHARS,
+    USER,
+    Category,
+    Intent,
+    Polarity,
+    Role,
+    Scope,
+    Source,
+    Turn,
+)
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.scope import wider
 from hermes_memory.core.text import normal
@@ -112,11 +122,9 @@ class Floor:
             return REASON_OF[act]
         if refused := self._holds_nothing(said, place, key, act, readings, hearing.question.get(_key(turn), "")):
             return refused
-        subject = whose(said.subject, place.clause, place.heard, place.object_start, self.rules.people)
-        if subject is None or (place.clause.addressed and subject == "user"):
-            return Reason.UNGROUNDED
         rule = self._same_thing(key, place, readings)
-        if rule is not None and self._contradicts(said, key, subject, rule):
+        subject = self._subject(said, place, key, rule)
+        if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
         return self._built(said, place, key, act, subject, rule)
 
@@ -137,6 +145,14 @@ class Floor:
         act = heard if heard is not SpeechAct.STATEMENT else said.act
         safe = self._dimensions.safety(key) is not None
         return SpeechAct.STATEMENT if act is SpeechAct.VENTING and safe else act
+
+    def _subject(self, said: Statement, place: Place, key: str, rule: Candidate | None) -> str | None:
+        """Whom it is about; what the rules read of the very same is about whom they say ("My dog is called …": the user)."""
+        people = self.rules.people
+        if rule is not None and rule.dimension == key and people.same_person(said.subject, rule.subject):
+            return rule.subject
+        subject = whose(said.subject, place.clause, place.heard, place.object_start, people)
+        return None if place.clause.addressed and subject == USER else subject
 
     def _holds_nothing(
         self, said: Statement, place: Place, key: str, act: SpeechAct, readings: Sequence[Candidate], question: str
@@ -171,7 +187,7 @@ class Floor:
 
     def _contradicts(self, said: Statement, key: str, subject: str, rule: Candidate) -> bool:
         """Whether the model says another person, the opposite, or what is graver than what the rules read there."""
-        if not (rule.subject == subject or self.rules.people.alike(rule.subject, subject)):
+        if not self.rules.people.same_person(rule.subject, subject):
             return True
         if self._guarded(key) and not self._guarded(rule.dimension):
             return True
