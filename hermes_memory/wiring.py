@@ -294,10 +294,12 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(embedder: Embedder) -> None:
-    """End the threads and connections of an embedder that is needed no more."""
+async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None:
+    """End the threads and connections of what is needed no more."""
     if isinstance(embedder, BatchingEmbedder):
         await embedder.aclose()
+    if isinstance(distiller, LocalDistiller):
+        await distiller.aclose()
 
 
 @dataclass(frozen=True, slots=True)

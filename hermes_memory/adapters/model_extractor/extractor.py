@@ -89,6 +89,11 @@ class ModelExtractor:
                 return self._fall_back(request, error.detail, used)
             raise ExtractionFailed(error.detail, 0.0, used.usage.tokens) from error
 
+    async def aclose(self) -> None:
+        """End the model's connections, if it has some."""
+        if (close := getattr(self._model, "aclose", None)) is not None:
+            await close()
+
     async def _asked(self, request: ExtractionRequest, hearing: Hearing, used: _Try) -> Extraction:
         sheet = sheet_of(request)
         answer = await self._answer(sheet, used)
