@@ -14,6 +14,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
@@ -87,7 +88,10 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another.
+
+    ``num_gpus`` above 0: it stands in a Serve deployment of its own, with so many GPUs a replica.
+    """
 
     kind: str
     calibration: str
@@ -97,16 +101,26 @@ class EmbedderSettings:
     max_chars: Annotated[int, Field(ge=1)]
     query_prefix: str
     passage_prefix: str
-    base_url: str  # from here on: "openai"
-    key_env: str
     timeout_s: Annotated[float, Field(gt=0)]
     attempts: Annotated[int, Field(ge=1, le=10)]
+    num_gpus: Annotated[float, Field(ge=0)]  # this and the next three: in a deployment of its own
+    replicas: Annotated[int, Field(ge=1)]
+    max_replicas: Annotated[int, Field(ge=1)]
+    target_ongoing_requests: Annotated[int, Field(ge=1)]
+    base_url: str  # from here on: "openai"
+    key_env: str
     backoff_s: Annotated[float, Field(ge=0)]
     send_dimension: bool
-    path: str  # from here on: "sentence-transformers"
+    path: str  # from here on: "sentence-transformers", and the first of them "vllm" too
     device: str
     query_prompt: str
     passage_prompt: str
+    engine: Mapping[str, str | int | float | bool]  # of "vllm"
+
+    @property
+    def served(self) -> bool:
+        """Whether it is asked over Ray, rather than loaded by each process that embeds."""
+        return self.num_gpus > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +151,18 @@ class ExtractorSettings:
     target_ongoing_requests: Annotated[int, Field(ge=1)]
     max_ongoing_requests: Annotated[int, Field(ge=1)]
     engine: Mapping[str, str | int | float | bool]
+
+    @property
+    def told(self) -> str:
+        """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
+        if self.kind == "rules":
+            return "the rules, zh and en"
+        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
+        if self.kind == "openai":
+            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+        failing = "the rules read" if self.fallback == "rules" else "turns wait"
+        return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,9 @@ class OpenAIServer:
     judge: Callable[[dict[str, Any]], str] = lambda question: json.dumps(
         {"relevance": [1.0] * len(question["texts"])}
     )
-    chat: Callable[[dict[str, Any]], tuple[str, str]] | None = None  # of a whole request: content, why it ended
+    chat: Callable[[dict[str, Any]], tuple[str, str]] | None = (
+        None  # of a whole request: content, why it ended
+    )
     hanging: asyncio.Queue[str] = field(default_factory=asyncio.Queue)  # "asked", then "given up"
     _embedder: HashEmbedder = field(default_factory=lambda: HashEmbedder(DIMENSION))
 

@@ -42,7 +42,9 @@ class Recorded:
             self.memory.remember(user, earlier["text"], session=f"{user}-before")
         if case.before:
             messages = tuple(Incoming(role=Role.ASSISTANT, content=text) for text in case.before)
-            self.memory.execute(user, Ingest(session_id=f"{user}-now", messages=messages, timezone="Asia/Shanghai"))
+            self.memory.execute(
+                user, Ingest(session_id=f"{user}-now", messages=messages, timezone="Asia/Shanghai")
+            )
         self._answering(case.said, case.finish, case.opinion)
         return self.memory.remember(user, case.text, session=f"{user}-now", timezone="Asia/Shanghai")
 

@@ -40,7 +40,14 @@ def _by_head(quote: str, memory: Memory, heard: Heard) -> Place | None:
     """The place of words that name the object by its first word only."""
     if not names(heard.mirror, memory):
         return None
-    head = next((word for word in memory.object.split() if occurrences(heard.mirror, word, [(0, len(heard.mirror))], case=False)), "")
+    head = next(
+        (
+            word
+            for word in memory.object.split()
+            if occurrences(heard.mirror, word, [(0, len(heard.mirror))], case=False)
+        ),
+        "",
+    )
     return placed(quote, head, heard) if head else None
 
 
@@ -79,5 +86,7 @@ def _denies(memory: Memory, place: Place, hearing: Hearing, grounding: Grounding
         and (normal(reading.object) in thing or thing in normal(reading.object))
         for reading in readings
     )
-    said, known = (grounding.read(text) for text in (place.turn.content[clause.start : clause.end], memory.content))
+    said, known = (
+        grounding.read(text) for text in (place.turn.content[clause.start : clause.end], memory.content)
+    )
     return any(opposed) or grounding.negated(said) != grounding.negated(known)

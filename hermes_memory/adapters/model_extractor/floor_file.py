@@ -36,7 +36,15 @@ def load_floor(path: Traversable) -> FloorRules:
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
         return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people, cues)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, re.error) as error:
+    except (
+        OSError,
+        UnicodeDecodeError,
+        tomllib.TOMLDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        re.error,
+    ) as error:
         raise InvalidConfig(path.name, "cannot be read as the rules of the floor") from error
 
 
