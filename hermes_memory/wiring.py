@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -28,6 +29,7 @@ from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.app.indexing import Indexing
@@ -40,10 +42,13 @@ from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
+from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
+from hermes_memory.ports.language_model import LanguageModel
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
+from hermes_memory.runtime.counting import Prices
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.feeding import FeedRules
 from hermes_memory.runtime.filled_index import FilledIndex
@@ -53,6 +58,7 @@ from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
+CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
 def _configs(*names: str) -> Path:
@@ -221,9 +227,69 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
-    """Extraction and embedding in this process."""
-    return LocalDistiller(load_rule_extractor(), embedder)
+def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel | None = None) -> Distiller:
+    """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
+
+    Raises:
+        InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
+    """
+    return LocalDistiller(build_extractor(settings, model), embedder)
+
+
+def build_extractor(settings: Settings, model: LanguageModel | None = None) -> Extractor:
+    """Who reads the turns: the rules, or a language model with the rules under it. Raises as ``build_distiller``."""
+    chosen = settings.extractor
+    if chosen.kind == "rules":
+        return load_rule_extractor()
+    if chosen.kind == "vllm" and model is None:
+        raise InvalidConfig(
+            "extractor.kind",
+            "vllm runs on the cluster: use `hermes serve`, or point the kind openai at a vLLM server of your own",
+        )
+    from hermes_memory.adapters.model_extractor import build_model_extractor
+
+    named = chosen.prompt
+    return build_model_extractor(
+        model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
+        prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
+        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
+    )  # fmt: skip
+
+
+def build_language_model(settings: Settings) -> LanguageModel:
+    """The language model that reads turns, not yet asked.
+
+    Raises:
+        InvalidConfig: the extractor is of a kind without one, or a setting does not fit it.
+    """
+    chosen = settings.extractor
+    if chosen.kind != "openai":
+        raise InvalidConfig("extractor.kind", f"{chosen.kind} asks no endpoint")
+    if not chosen.model:
+        raise InvalidConfig("extractor.model", "must be named for the kind openai")
+    from hermes_memory.adapters.chat_model import ChatModel
+    from hermes_memory.adapters.openai_endpoint import Endpoint
+
+    endpoint = Endpoint(
+        chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
+        timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+        max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
+    )  # fmt: skip
+    return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
+
+
+def model_name(settings: Settings) -> str:
+    """The model of the kind "vllm": the configured one, else the one that is recommended."""
+    return settings.extractor.model or RECOMMENDED
+
+
+def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
+    """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
+    chosen = settings.extractor
+    return VllmModel(
+        model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+    )
 
 
 # embedders and rerankers
@@ -379,7 +445,7 @@ def _reranker(settings: Settings) -> Reranker:
 
 def host_rules(settings: Settings) -> HostRules:
     """How a host lives."""
-    actors, batch = settings.actors, settings.batch
+    actors, batch, reader = settings.actors, settings.batch, settings.extractor
     return HostRules(
         idle_s=actors.idle_s,
         memory_budget_bytes=actors.memory_budget_mb * 1_000_000,
@@ -390,11 +456,14 @@ def host_rules(settings: Settings) -> HostRules:
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
-            delay_s=batch.delay_s,
+            delay_s=batch.delay_s if reader.kind == "rules" else reader.delay_s,
             context_turns=batch.context_turns,
             known=batch.known,
             attempts=batch.attempts,
             backoff_s=batch.backoff_s,
+            parked_retry_s=batch.parked_retry_s,
+            tokens_per_day=reader.tokens_per_day,
+            prices=Prices(reader.price_in, reader.price_cached, reader.price_out),
         ),
     )
 

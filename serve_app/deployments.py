@@ -18,6 +18,7 @@ from ray.serve import Application
 from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.edition import UNKNOWN, Edition, edition_of
+from actors.model import ServedModel
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
 from actors.users import CallRules, Look, SeatedUsers
@@ -38,16 +39,18 @@ from hermes_memory.wiring import (
     build_ledger,
     build_policy,
     let_go,
+    model_name,
 )
 from serve_app.api import create_app
 from serve_app.embedder_deployment import embedder_of, probes_of, warm
 from serve_app.options import DRAIN_LOOK_S, of_distiller, of_ingress
-from serve_app.probes import SPARE, hosts_probe, index_probe, store_probe
+from serve_app.probes import SPARE, extractor_probe, hosts_probe, index_probe, store_probe
 from serve_app.services import Probe, Services
 
 log = logging.getLogger(__name__)
 
 WAKE_PAGE = 500
+MODEL_GRACE_S = 5.0
 
 
 class Distiller:
@@ -57,7 +60,7 @@ class Distiller:
         settings = settings_of(document)
         configure(settings.logging.format, settings.logging.level, _process("distiller"))
         self._embedder = embedder_of(settings)
-        self._distiller = build_distiller(settings, self._embedder)
+        self._distiller = build_distiller(settings, self._embedder, served_model(settings))
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with their vectors."""
@@ -128,6 +131,8 @@ class Ingress:
             "distiller": self._distiller_probe,
             **probes_of(embedder),
         }
+        if (model := served_model(settings)) is not None:
+            probes["extractor"] = extractor_probe(model.name, model.standing)
         index = build_index(settings, ledger) if settings.index.kind == "weaviate" else None
         if index is not None:
             probes["index"] = index_probe(index, settings.index.kind)
@@ -157,6 +162,16 @@ class Ingress:
 
     async def _distiller_probe(self) -> dict[str, Any]:
         return dict(await self._distiller.ready.remote())
+
+
+def served_model(settings: Settings) -> ServedModel | None:
+    """The way to the cluster's own language model; None where the configuration has another extractor."""
+    chosen = settings.extractor
+    if chosen.kind != "vllm":
+        return None
+    # The replica's own limit ends first: it says more, and takes the question back from the engine.
+    limit_s = chosen.timeout_s + MODEL_GRACE_S
+    return ServedModel(model_name(settings), num_gpus=chosen.num_gpus, timeout_s=limit_s)
 
 
 @contextmanager

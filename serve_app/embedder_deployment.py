@@ -123,7 +123,9 @@ def bind(settings: Settings) -> Application:
         InvalidConfig: it is not configured to be served.
     """
     if not settings.embedder.served:
-        raise InvalidConfig("embedder.num_gpus", "is 0: each process embeds for itself, there is nothing to serve")
+        raise InvalidConfig(
+            "embedder.num_gpus", "is 0: each process embeds for itself, there is nothing to serve"
+        )
     deployment = serve.deployment(name=DEPLOYMENT)(EmbedderReplica)
     return deployment.options(**of_embedder(settings)).bind(document_of(settings))
 
@@ -138,7 +140,9 @@ def deploy(settings: Settings, *, wait: bool) -> None:
         target=bind(settings), name=APP, route_prefix=None, logging_config=logging_config(settings)
     )
     try:
-        serve.run_many([target], wait_for_ingress_deployment_creation=wait, wait_for_applications_running=wait)
+        serve.run_many(
+            [target], wait_for_ingress_deployment_creation=wait, wait_for_applications_running=wait
+        )
     except RuntimeError as error:  # as Serve tells that its replicas do not start, and why
         log.error("the embedder does not start: %s", error)
         raise StartupFailed("the embedder") from None

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from actors.standing import Standing
 from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import code_of
 from serve_app.services import Probe
 
-SPARE = frozenset({"distiller", "embedder", "index"})
+SPARE = frozenset({"distiller", "embedder", "extractor", "index"})
 
 HostStats = Callable[[], Awaitable[Mapping[str, Mapping[str, Any] | BaseException]]]
 
@@ -41,6 +42,16 @@ def index_probe(index: VectorIndex, kind: str) -> Probe:
             opened = True
         await index.ping()
         return {"kind": kind}
+
+    return probe
+
+
+def extractor_probe(model: str, standing: Callable[[], Awaitable[Standing]]) -> Probe:
+    """The cluster's own language model: ready, starting, waiting for a GPU …; without it turns wait or go by rules."""
+
+    async def probe() -> dict[str, Any]:
+        found = await standing()
+        return {"ok": found is Standing.READY, "kind": "vllm", "model": model, "state": found.value}
 
     return probe
 

@@ -148,7 +148,9 @@ async def test_the_vectors_are_those_of_the_embedder_in_process() -> None:
 
 @pytest.mark.usefixtures("gpu")
 async def test_a_replica_that_is_killed_is_asked_again_when_it_is_back(nodes: Nodes) -> None:
-    embedder = embedder_of(load_settings(None, {**SERVED, "embedder": SERVED["embedder"] | {"timeout_s": 30}}))
+    embedder = embedder_of(
+        load_settings(None, {**SERVED, "embedder": SERVED["embedder"] | {"timeout_s": 30}})
+    )
     await embedder.queries(["before"])
     (before,) = replicas()
     os.kill(before.pid, signal.SIGKILL)

@@ -24,7 +24,16 @@ from hermes_memory.errors import InvalidConfig, ModelFailed, StartupFailed
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.wiring import build_shared_embedder, check_data
 from serve_app import deployments, embedder_deployment, launch
-from serve_app.embedder_deployment import EmbedderReplica, bind, build, deploy, embedder_of, missing_gpus, probes_of, warm
+from serve_app.embedder_deployment import (
+    EmbedderReplica,
+    bind,
+    build,
+    deploy,
+    embedder_of,
+    missing_gpus,
+    probes_of,
+    warm,
+)
 from serve_app.options import of_embedder
 from tests.unit import deploy_files
 
@@ -150,7 +159,13 @@ def node(gpus: float, alive: bool = True) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("nodes", "most"),
-    [([], 0), ([node(0)], 0), ([node(1), node(1)], 1), ([node(4, alive=False), node(1)], 1), ([node(2)], None)],
+    [
+        ([], 0),
+        ([node(0)], 0),
+        ([node(1), node(1)], 1),
+        ([node(4, alive=False), node(1)], 1),
+        ([node(2)], None),
+    ],
 )
 def test_too_few_gpus_on_one_node_are_said(nodes: list[dict[str, Any]], most: int | None) -> None:
     said = missing_gpus(settings(num_gpus=2), nodes)
@@ -232,7 +247,10 @@ async def test_what_a_stranger_raises_is_told_without_its_words(
     method: str, replica: EmbedderReplica, caplog: pytest.LogCaptureFixture
 ) -> None:
     replica._embedder = Dying()
-    with caplog.at_level(logging.DEBUG), pytest.raises(ModelFailed, match="no usable answer: ValueError") as it:
+    with (
+        caplog.at_level(logging.DEBUG),
+        pytest.raises(ModelFailed, match="no usable answer: ValueError") as it,
+    ):
         await getattr(replica, method)([SECRET])
     assert it.value.__cause__ is None
     assert "ValueError" in caplog.text
@@ -259,4 +277,6 @@ def test_when_it_ends_the_engine_does(replica: EmbedderReplica) -> None:
 
 async def test_callers_at_once_are_joined(replica: EmbedderReplica) -> None:
     answers = await asyncio.gather(*(replica.queries([str(number)]) for number in range(20)))
-    assert np.array_equal(np.concatenate(answers), HashEmbedder().embed([str(number) for number in range(20)]))
+    assert np.array_equal(
+        np.concatenate(answers), HashEmbedder().embed([str(number) for number in range(20)])
+    )

@@ -183,7 +183,14 @@ class Arguments:
 
 def with_vllm(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
     """A module of that name whose engine starts with ``start``."""
-    names = ("vllm", "vllm.engine", "vllm.engine.arg_utils", "vllm.v1", "vllm.v1.engine", "vllm.v1.engine.async_llm")
+    names = (
+        "vllm",
+        "vllm.engine",
+        "vllm.engine.arg_utils",
+        "vllm.v1",
+        "vllm.v1.engine",
+        "vllm.v1.engine.async_llm",
+    )
     for name in names:
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     sys.modules["vllm.engine.arg_utils"].AsyncEngineArgs = Arguments  # type: ignore[attr-defined]
@@ -237,5 +244,7 @@ async def test_without_vllm_it_says_how_to_install_it(monkeypatch: pytest.Monkey
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidConfig, match=r"embedder\.kind: needs vLLM: pip install 'hermes-memory\[vllm\]'"):
+    with pytest.raises(
+        InvalidConfig, match=r"embedder\.kind: needs vLLM: pip install 'hermes-memory\[vllm\]'"
+    ):
         await asked(VllmEngine({"model": "m"}, what="the embedder", section="embedder"), "a")
