@@ -28,6 +28,7 @@ from bench import (
     recall_quality,
     relatedness,
     scale_out,
+    served_embedding,
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
@@ -71,6 +72,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "ledgers": Benchmark(ledger_cost.run, ledger_cost.LIMITS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "cluster-adapters": Benchmark(cluster_adapters.run, cluster_adapters.LIMITS),
+    "served-embedding": Benchmark(served_embedding.run, served_embedding.LIMITS),
     "scale-out": Benchmark(scale_out.run, scale_out.LIMITS),
     "archive-search": Benchmark(archive_search.run, archive_search.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
