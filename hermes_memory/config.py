@@ -129,6 +129,7 @@ class ExtractorSettings:
     key_env: str
     attempts: Annotated[int, Field(ge=1, le=10)]
     backoff_s: Annotated[float, Field(ge=0)]
+    max_concurrent: Annotated[int, Field(ge=1)]
     answer_form: Literal["schema", "object"]
     num_gpus: Annotated[float, Field(ge=0)]  # from here on: "vllm"
     replicas: Annotated[int, Field(ge=1)]
@@ -182,6 +183,7 @@ class BatchSettings:
     known: int
     attempts: int
     backoff_s: float
+    parked_retry_s: Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

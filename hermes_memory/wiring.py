@@ -40,6 +40,7 @@ from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
+from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.language_model import LanguageModel
 from hermes_memory.ports.ledger import Ledger
@@ -54,6 +55,7 @@ from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
 DATABASE = "hermes.db"
+CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
 def _configs(*names: str) -> Path:
@@ -214,9 +216,36 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
-    """Extraction and embedding in this process."""
-    return LocalDistiller(load_rule_extractor(), embedder)
+def build_distiller(
+    settings: Settings, embedder: Embedder, model: LanguageModel | None = None
+) -> Distiller:
+    """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
+
+    Raises:
+        InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
+    """
+    return LocalDistiller(build_extractor(settings, model), embedder)
+
+
+def build_extractor(settings: Settings, model: LanguageModel | None = None) -> Extractor:
+    """Who reads the turns: the rules, or a language model with the rules under it. Raises as ``build_distiller``."""
+    chosen = settings.extractor
+    if chosen.kind == "rules":
+        return load_rule_extractor()
+    if chosen.kind == "vllm" and model is None:
+        raise InvalidConfig(
+            "extractor.kind",
+            "vllm runs on the cluster: use `hermes serve`, or point the kind openai at a vLLM server of your own",
+        )
+    from hermes_memory.adapters.model_extractor import build_model_extractor
+
+    named = chosen.prompt
+    return build_model_extractor(
+        model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
+        prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
+        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
+    )  # fmt: skip
 
 
 def build_language_model(settings: Settings) -> LanguageModel:
@@ -236,6 +265,7 @@ def build_language_model(settings: Settings) -> LanguageModel:
     endpoint = Endpoint(
         chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
         timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+        max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
     )  # fmt: skip
     return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
 

@@ -1,0 +1,50 @@
+"""Puts an extractor together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources.abc import Traversable
+
+from hermes_memory.adapters.model_extractor.extractor import Fallback, ModelExtractor
+from hermes_memory.adapters.model_extractor.floor import Floor
+from hermes_memory.adapters.model_extractor.floor_file import load_floor
+from hermes_memory.adapters.model_extractor.prompt import load_prompt
+from hermes_memory.adapters.model_extractor.reading import Reader
+from hermes_memory.adapters.rule_extractor import load_rule_extractor
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.ports.language_model import LanguageModel
+
+
+def build_model_extractor(
+    model: LanguageModel,
+    dimensions: Dimensions,
+    *,
+    prompt: Traversable,
+    floor: Traversable,
+    negators: Sequence[str],
+    fallback: Fallback,
+    second_opinion: float,
+    max_tokens: int,
+) -> ModelExtractor:
+    """An extractor that asks ``model``, with the rules of this distribution under it.
+
+    Args:
+        prompt: The file of what it is told.
+        floor: The file of what the rules hold against it.
+        negators: Words that deny.
+
+    Raises:
+        InvalidConfig: a file is missing or does not hold together.
+    """
+    rules = load_rule_extractor(dimensions)
+    ground = Floor(rules, dimensions, load_floor(floor))
+    return ModelExtractor(
+        model,
+        load_prompt(prompt, (entry.key for entry in dimensions)),
+        Reader(ground, dimensions, negators),
+        ground,
+        rules,
+        fallback=fallback,
+        second_opinion=second_opinion,
+        max_tokens=max_tokens,
+    )
