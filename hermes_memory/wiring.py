@@ -46,6 +46,7 @@ from hermes_memory.ports.language_model import LanguageModel
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
+from hermes_memory.runtime.counting import Prices
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.feeding import FeedRules
 from hermes_memory.runtime.filled_index import FilledIndex
@@ -403,7 +404,7 @@ def _reranker(settings: Settings) -> Reranker:
 
 def host_rules(settings: Settings) -> HostRules:
     """How a host lives."""
-    actors, batch = settings.actors, settings.batch
+    actors, batch, reader = settings.actors, settings.batch, settings.extractor
     return HostRules(
         idle_s=actors.idle_s,
         memory_budget_bytes=actors.memory_budget_mb * 1_000_000,
@@ -414,11 +415,14 @@ def host_rules(settings: Settings) -> HostRules:
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
-            delay_s=batch.delay_s,
+            delay_s=batch.delay_s if reader.kind == "rules" else reader.delay_s,
             context_turns=batch.context_turns,
             known=batch.known,
             attempts=batch.attempts,
             backoff_s=batch.backoff_s,
+            parked_retry_s=batch.parked_retry_s,
+            tokens_per_day=reader.tokens_per_day,
+            prices=Prices(reader.price_in, reader.price_cached, reader.price_out),
         ),
     )
 
