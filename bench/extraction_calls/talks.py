@@ -69,9 +69,9 @@ def read(*, quick: bool) -> list[DataSet]:
     """LoCoMo's two conversations in both languages, and as many short English chats as they have turns together."""
     sessions, chats = (2, 8) if quick else (None, 60)
     return [
-        DataSet("LoCoMo, English", tuple(_locomo(LOCOMO, sessions))),
-        DataSet("LoCoMo, Chinese", tuple(_locomo(LOCOMO_ZH, sessions))),
-        DataSet("persona chats, English", tuple(_persona(PERSONA, chats))),
+        DataSet("LoCoMo, English", tuple(locomo(LOCOMO, sessions))),
+        DataSet("LoCoMo, Chinese", tuple(locomo(LOCOMO_ZH, sessions))),
+        DataSet("persona chats, English", tuple(persona(PERSONA, chats))),
     ]
 
 
@@ -94,7 +94,8 @@ def pauses(seed: int = SEED) -> Iterator[float]:
         yield drawn.uniform(*PAUSE_S)
 
 
-def _locomo(path: Path, sessions: int | None) -> Iterator[Talk]:
+def locomo(path: Path, sessions: int | None = None) -> Iterator[Talk]:
+    """The paired conversations of LoCoMo, their first ``sessions``."""
     for person in read_locomo(path, PAIRED).people:
         first = person.sessions[0].turns[0].speaker
         said = tuple(_session(session.turns, first) for session in person.sessions[:sessions])
@@ -105,7 +106,8 @@ def _session(turns: Sequence[Said], user: str) -> Session:
     return tuple(Message("user" if turn.speaker == user else "assistant", turn.text) for turn in turns)
 
 
-def _persona(path: Path, chats: int) -> Iterator[Talk]:
+def persona(path: Path, chats: int) -> Iterator[Talk]:
+    """The first ``chats`` persona chats."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(islice(lines, chats)):
             rows = [row for row in json.loads(line)["dialog"] if row["text"].strip()]
