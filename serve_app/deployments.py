@@ -35,7 +35,6 @@ from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import (
     build_distiller,
-    build_embedder,
     build_index,
     build_ledger,
     build_policy,
@@ -43,6 +42,7 @@ from hermes_memory.wiring import (
     model_name,
 )
 from serve_app.api import create_app
+from serve_app.embedder_deployment import embedder_of, probes_of, warm
 from serve_app.options import DRAIN_LOOK_S, of_distiller, of_ingress
 from serve_app.probes import SPARE, extractor_probe, hosts_probe, index_probe, store_probe
 from serve_app.services import Probe, Services
@@ -54,12 +54,12 @@ MODEL_GRACE_S = 5.0
 
 
 class Distiller:
-    """Extracts and embeds for the hosts. ``document`` is the configuration as plain data."""
+    """Extracts and embeds, or has it done, for the hosts. ``document`` is the configuration as plain data."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         settings = settings_of(document)
         configure(settings.logging.format, settings.logging.level, _process("distiller"))
-        self._embedder = build_embedder(settings)
+        self._embedder = embedder_of(settings)
         self._distiller = build_distiller(settings, self._embedder, served_model(settings))
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
@@ -77,12 +77,12 @@ class Distiller:
         return {"embedder": str(self._embedder.info)}
 
     async def check_health(self) -> None:
-        """Alive if the model answers."""
-        await self._embedder.queries(["ready"])
+        """Alive if the model in this process answers; one that is served is looked after where it is."""
+        await warm(self._embedder)
 
 
 class Ingress:
-    """Answers HTTP; embeds queries itself, on the CPU it runs on (ARCHITECTURE §5)."""
+    """Answers HTTP; embeds queries itself, on the CPU it runs on, or has it done on a GPU node (ARCHITECTURE §5)."""
 
     def __init__(
         self, document: dict[str, Any], data: str, distiller: Any, edition: Edition = UNKNOWN
@@ -101,11 +101,11 @@ class Ingress:
     async def _services(self) -> AsyncIterator[Services]:
         settings, process = self._settings, _process("ingress")
         configure(settings.logging.format, settings.logging.level, process)
-        embedder = build_embedder(settings)
+        embedder = embedder_of(settings)
         metrics = PrometheusMetrics(process=True)
         ledger = measured_ledger(build_ledger(settings, Path(self._data)), metrics)
         await ledger.open(embedder.info)
-        await embedder.queries(["ready"])
+        await warm(embedder)
         crew = RayCrew(
             self._document,
             self._data,
@@ -129,6 +129,7 @@ class Ingress:
             "ledger": store_probe(ledger, settings.ledger.kind),
             "hosts": hosts_probe(watch.stats),
             "distiller": self._distiller_probe,
+            **probes_of(embedder),
         }
         if (model := served_model(settings)) is not None:
             probes["extractor"] = extractor_probe(model.name, model.standing)

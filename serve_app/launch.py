@@ -146,6 +146,7 @@ class Server:
         logging.getLogger("ray.serve").setLevel(logging.ERROR)
         http, logs = http_options(self.settings.serve), logging_config(self.settings)
         serve.start(http_options=http, logging_config=logs)
+        self._start_embedder()
         serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
         if self.settings.extractor.kind == "vllm":
             self._start_model(logs)
@@ -157,11 +158,22 @@ class Server:
         from actors import model
         from serve_app.model_deployment import bind
 
-        wanted = serve.RunTarget(
-            bind(self.settings), name=model.APP, route_prefix=None, logging_config=logs
+        wanted = serve.RunTarget(bind(self.settings), name=model.APP, route_prefix=None, logging_config=logs)
+        serve.run_many(
+            [wanted], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False
         )
-        serve.run_many([wanted], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
         self.say(told_of_model(self.settings, model.standing(self.settings.extractor.num_gpus)))
+
+    def _start_embedder(self) -> None:
+        if not self.settings.embedder.served:
+            return
+        import ray
+
+        from serve_app.embedder_deployment import deploy, missing_gpus
+
+        missing = missing_gpus(self.settings, ray.nodes())  # type: ignore[no-untyped-call]
+        self.say(missing or "loading the embedder")
+        deploy(self.settings, wait=not missing)
 
     def stop(self) -> None:
         """Put the users to sleep, stop Serve and Ray, and make sure that nothing is left. May be called twice."""
@@ -210,7 +222,11 @@ def told_of_model(settings: Settings, standing: Standing) -> str:
         Standing.WAITING: f"waits: no node of this cluster offers {_gpus(chosen.num_gpus)}",
     }.get(standing, "is being loaded, which takes minutes")
     line = f"the language model {model_name(settings)} {said}"
-    return line if standing is Standing.READY else f"{line}; turns {meanwhile} meanwhile (GET /readyz says how it stands)"
+    return (
+        line
+        if standing is Standing.READY
+        else f"{line}; turns {meanwhile} meanwhile (GET /readyz says how it stands)"
+    )
 
 
 def _gpus(number: float) -> str:

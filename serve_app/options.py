@@ -9,7 +9,10 @@ from hermes_memory.errors import InvalidConfig
 
 HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
-HEALTH_S, HEALTH_LIMIT_S = 5.0, 30.0  # of a replica with an engine: how often it is asked, and how long it may take
+HEALTH_S, HEALTH_LIMIT_S = (
+    5.0,
+    30.0,
+)  # of a replica with an engine: how often it is asked, and how long it may take
 DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 
 
@@ -63,6 +66,23 @@ def of_ingress(serve: ServeSettings) -> dict[str, Any]:
 def of_distiller(serve: ServeSettings) -> dict[str, Any]:
     """The options of the deployment that extracts and embeds."""
     return _replicas(serve, serve.distiller_replicas, serve.max_distiller_replicas)
+
+
+def of_embedder(settings: Settings) -> dict[str, Any]:
+    """The options of the deployment that embeds on GPU nodes."""
+    chosen, serve = settings.embedder, settings.serve
+    scale: dict[str, Any] = {"num_replicas": chosen.replicas}
+    if chosen.max_replicas > chosen.replicas:
+        bounds = {"min_replicas": chosen.replicas, "max_replicas": chosen.max_replicas}
+        target = {"target_ongoing_requests": chosen.target_ongoing_requests}
+        scale = {"num_replicas": None, "autoscaling_config": bounds | target}
+    return scale | {
+        "max_ongoing_requests": serve.max_ongoing_requests,
+        "max_queued_requests": serve.max_ongoing_requests,  # of each caller; one more is told at once
+        "graceful_shutdown_wait_loop_s": DRAIN_LOOK_S,
+        "graceful_shutdown_timeout_s": serve.drain_s,
+        "ray_actor_options": {"num_cpus": serve.replica_cpus, "num_gpus": chosen.num_gpus},
+    }
 
 
 def of_model(extractor: ExtractorSettings, drain_s: float) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """How each dependency is asked whether it is there (API, Operators). A probe raises, or answers with details.
 
 The product cannot work without its ledger, and not without any user host. Without the distiller turns are taken in and
-wait; without the index recall answers from the actors, and what it must learn waits in the outbox.
+wait; without the index recall answers from the actors, and what it must learn waits in the outbox. Without an embedder
+that is served apart recall is refused, and everything else goes on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import code_of
 from serve_app.services import Probe
 
-SPARE = frozenset({"distiller", "extractor", "index"})
+SPARE = frozenset({"distiller", "embedder", "extractor", "index"})
 
 HostStats = Callable[[], Awaitable[Mapping[str, Mapping[str, Any] | BaseException]]]
 

@@ -129,7 +129,9 @@ class VllmModel:
         tokens = await asyncio.to_thread(self._tokens, question)
         room = self._loaded.context - len(tokens)
         if room < 1:
-            raise ModelFailed(WHAT, f"its context holds {self._loaded.context} tokens, the question has {len(tokens)}")
+            raise ModelFailed(
+                WHAT, f"its context holds {self._loaded.context} tokens, the question has {len(tokens)}"
+            )
         try:
             async with asyncio.timeout(self._timeout_s):
                 output = await self._generate(tokens, _sampling(question, min(question.max_tokens, room)))
@@ -181,7 +183,9 @@ class VllmModel:
             async for output in stream:  # noqa: B007  # the last one is the whole answer
                 pass
         except (VLLMClientError, ValueError) as error:
-            raise InvalidConfig("extractor", f"the engine refuses the question: {type(error).__name__}") from None
+            raise InvalidConfig(
+                "extractor", f"the engine refuses the question: {type(error).__name__}"
+            ) from None
         except Exception as error:  # the engine's own: what it says may quote the question
             raise ModelFailed(WHAT, f"the engine failed: {type(error).__name__}") from None
         return output

@@ -21,7 +21,14 @@ from tests.engine.place import LOCK, ROOT, Place, others, place
 
 WANTED_BYTES = 16_000_000_000  # the venv, and as much again where uv's cache is on another file system
 VENV_S, PACKAGES_S, WEIGHTS_S = 120.0, 2400.0, 600.0
-GIVEN_UP = ("error sending request", "dns error", "failed to fetch", "connection", "timed out", "no solution found")
+GIVEN_UP = (
+    "error sending request",
+    "dns error",
+    "failed to fetch",
+    "connection",
+    "timed out",
+    "no solution found",
+)
 
 
 class EngineNotToBeHad(HermesError):
@@ -71,7 +78,11 @@ def _packages(wanted: Place, tell: Tell) -> None:
         raise EngineNotToBeHad("no uv beside this Python: run `make install` first")
     packages = sum("==" in line for line in LOCK.read_text(encoding="utf-8").splitlines())
     tell(f"engine: {packages} packages of {LOCK.name}, several GB the first time (minutes)")
-    run([uv, "venv", "--quiet", "--python", sys.executable, wanted.python.parents[1]], folder=ROOT, limit_s=VENV_S)
+    run(
+        [uv, "venv", "--quiet", "--python", sys.executable, wanted.python.parents[1]],
+        folder=ROOT,
+        limit_s=VENV_S,
+    )
     run_long(
         [uv, "pip", "install", "--python", wanted.python, "--no-deps", "--compile-bytecode", "-r", LOCK],
         log=wanted.folder / "packages.log", limit_s=PACKAGES_S, environment={}, tell=tell, what="engine: the packages",
@@ -81,7 +92,11 @@ def _packages(wanted: Place, tell: Tell) -> None:
 def _weights(wanted: Place, tell: Tell) -> None:
     tell("engine: unpacking the model's weights, once (under a minute)")
     part = wanted.folder / "model.part"
-    run([wanted.python, ROOT / "tests" / "engine" / "weights.py", part], folder=wanted.folder, limit_s=WEIGHTS_S)
+    run(
+        [wanted.python, ROOT / "tests" / "engine" / "weights.py", part],
+        folder=wanted.folder,
+        limit_s=WEIGHTS_S,
+    )
     part.rename(wanted.model)
 
 
@@ -109,7 +124,9 @@ def _check_room() -> None:
 def main(say: Callable[[str], None] = print) -> int:
     """``python -m tests.engine.install [--python]``: the second prints the interpreter alone, for scripts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", action="store_true", help="print the interpreter of the engine, which must be there")
+    parser.add_argument(
+        "--python", action="store_true", help="print the interpreter of the engine, which must be there"
+    )
     only_name = parser.parse_args().python
     if only_name:
         found = place()

@@ -80,7 +80,7 @@ class Around:
     def now(self) -> datetime:
         return self.person.now
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         self.counted.append(":".join([name, *labels.values()]))
 
     async def documents(self, key: Any, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:

@@ -41,7 +41,14 @@ def _by_head(quote: str, memory: Memory, heard: Heard) -> Place | None:
     """The place of words that name the object by its first word only."""
     if not names(heard.mirror, memory):
         return None
-    head = next((word for word in memory.object.split() if occurrences(heard.mirror, word, [(0, len(heard.mirror))], case=False)), "")
+    head = next(
+        (
+            word
+            for word in memory.object.split()
+            if occurrences(heard.mirror, word, [(0, len(heard.mirror))], case=False)
+        ),
+        "",
+    )
     return placed(quote, head, heard) if head else None
 
 

@@ -125,7 +125,11 @@ class ModelExtractor:
 
     async def _ask_again(self, answer: Answer, read: Read, request: ExtractionRequest, used: _Try) -> None:
         """The second opinion (SPEC §4.1.2): what it does not support is refused; one without form is a failed try."""
-        grave = {said.quote for said in answer.statements if said.safety or (said.importance or 0) > self._second_opinion}
+        grave = {
+            said.quote
+            for said in answer.statements
+            if said.safety or (said.importance or 0) > self._second_opinion
+        }
         text = {(turn.session_id, turn.message_id): turn for turn in request.turns}
         doubted = [
             (candidate, quote)

@@ -95,7 +95,11 @@ class Floor:
             if turn.role is Role.USER:
                 key = turn.session_id, turn.message_id
                 heard[key] = Heard(turn, self._extractor.rules)
-                asked = before is not None and before.role is Role.ASSISTANT and before.session_id == turn.session_id
+                asked = (
+                    before is not None
+                    and before.role is Role.ASSISTANT
+                    and before.session_id == turn.session_id
+                )
                 questions[key] = before.content if asked and before is not None else ""
             before = turn
         return Hearing(heard, self._extractor.read(request), questions)
@@ -110,7 +114,9 @@ class Floor:
         act = self._act(said, place, key)
         if act in REASON_OF:
             return REASON_OF[act]
-        if refused := self._holds_nothing(said, place, key, act, readings, hearing.question.get(_key(turn), "")):
+        if refused := self._holds_nothing(
+            said, place, key, act, readings, hearing.question.get(_key(turn), "")
+        ):
             return refused
         subject = whose(said.subject, place.clause, place.heard, place.object_start, self.rules.people)
         if subject is None or (place.clause.addressed and subject == "user"):
@@ -128,7 +134,13 @@ class Floor:
         return SpeechAct.STATEMENT if act is SpeechAct.VENTING and safe else act
 
     def _holds_nothing(
-        self, said: Statement, place: Place, key: str, act: SpeechAct, readings: Sequence[Candidate], question: str
+        self,
+        said: Statement,
+        place: Place,
+        key: str,
+        act: SpeechAct,
+        readings: Sequence[Candidate],
+        question: str,
     ) -> Reason | None:
         """Why the words hold nothing worth recalling, if so (SPEC §4.1.4)."""
         heard, clause = place.heard, place.clause
@@ -138,7 +150,9 @@ class Floor:
             return Reason.QUESTION
         if readings:
             return None
-        standing = bool(clause.markers & _STANDING) or self.rules.standing.search(heard.mirror, clause.start, clause.end)
+        standing = bool(clause.markers & _STANDING) or self.rules.standing.search(
+            heard.mirror, clause.start, clause.end
+        )
         if (clause.orders or act is SpeechAct.DIRECTIVE) and not standing:
             return Reason.COMMAND
         if act is SpeechAct.DIRECTIVE or question:
@@ -175,14 +189,21 @@ class Floor:
     def _built(
         self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
     ) -> Candidate | Reason:
-        if said.when and not occurrences(place.turn.content, said.when, [(place.start, place.end)], case=False):
+        if said.when and not occurrences(
+            place.turn.content, said.when, [(place.start, place.end)], case=False
+        ):
             return Reason.UNGROUNDED
         of = rule.dimension if rule is not None and rule.category is not Category.EVENT else key
         entry = self._dimensions.get(of)
         markers = place.clause.markers | (rule.markers if rule else frozenset())
         moment = self._moment(said, place, markers)
         past = place.heard.past(place.start, place.end, markers)
-        ahead = not past and entry is not None and entry.category is Category.FACT and _ahead(place, moment, markers)
+        ahead = (
+            not past
+            and entry is not None
+            and entry.category is Category.FACT
+            and _ahead(place, moment, markers)
+        )
         episode = past or ahead or act is SpeechAct.OPINION or _is_event(said, entry, rule)
         dimension = _of_episode(of, entry, act, ahead=ahead) if episode else of
         if episode and moment is not None:
@@ -211,7 +232,9 @@ class Floor:
             intent=_intent(said, act, markers, rule),
             emotional=said.emotional or place.heard.act_at(place.object_start) is SpeechAct.VENTING,
             stability=weight.stability if said.stability is None else min(said.stability, weight.stability),
-            importance=weight.importance if said.importance is None else min(said.importance, weight.importance),
+            importance=weight.importance
+            if said.importance is None
+            else min(said.importance, weight.importance),
             topic=weight.topic,
             entities=_entities(said, place, moment),
             valid_from=valid_from,
@@ -263,7 +286,9 @@ def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
     things = occurrences(heard.turn.content, thing, [(start, end)], case=False)
     if not things:  # words of the object that stand apart: "allergic … to nuts"; the gate looks at each
         words = thing.split()
-        things = occurrences(heard.turn.content, words[-1], [(start, end)], case=False) if len(words) > 1 else []
+        things = (
+            occurrences(heard.turn.content, words[-1], [(start, end)], case=False) if len(words) > 1 else []
+        )
     held = ((clause, span) for span in things for clause in clauses if span[0] < clause.end)
     first = next(held, None)
     if first is None:

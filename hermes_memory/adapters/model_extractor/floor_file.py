@@ -31,7 +31,15 @@ def load_floor(path: Traversable) -> FloorRules:
         same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, re.error) as error:
+    except (
+        OSError,
+        UnicodeDecodeError,
+        tomllib.TOMLDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        re.error,
+    ) as error:
         raise InvalidConfig(path.name, "cannot be read as the rules of the floor") from error
 
 

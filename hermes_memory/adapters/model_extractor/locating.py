@@ -5,11 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-_ALIKE = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "“": '"', "”": '"', "「": '"', "」": '"', "…": "…"})
+_ALIKE = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "“": '"', "”": '"', "「": '"', "」": '"', "…": "…"}
+)
 _NOTHING = frozenset({"Cf", "Cc", "Cs"})  # marks without a width, and controls
 
 
-def occurrences(text: str, words: str, within: Sequence[tuple[int, int]], *, case: bool = True) -> list[tuple[int, int]]:
+def occurrences(
+    text: str, words: str, within: Sequence[tuple[int, int]], *, case: bool = True
+) -> list[tuple[int, int]]:
     """The stretches of ``text`` that say ``words``, inside one of ``within``: verbatim ones, else folded ones.
 
     Folded: runs of white space are one space, wide letters narrow, curly quotes straight, marks without a width gone;

@@ -99,7 +99,12 @@ def sheet_of(request: ExtractionRequest) -> Sheet:
         ],
         "before": [_before(turn) for turn in request.context],
         "turns": [
-            {"t": alias, "who": turn.role.value, "when": _when(turn), "text": shown(turn.content[: ends[alias]])}
+            {
+                "t": alias,
+                "who": turn.role.value,
+                "when": _when(turn),
+                "text": shown(turn.content[: ends[alias]]),
+            }
             for alias, turn in turns.items()
             if ends[alias]
         ],

@@ -40,7 +40,10 @@ class Reader:
     def read(self, answer: Answer, sheet: Sheet, request: ExtractionRequest, hearing: Hearing) -> Read:
         """All that is believed of ``answer``, and a reason for all that is not; every user turn is accounted for."""
         into = Read()
-        made = [self._statement(number, answer, sheet, request, hearing, into) for number in range(len(answer.statements))]
+        made = [
+            self._statement(number, answer, sheet, request, hearing, into)
+            for number in range(len(answer.statements))
+        ]
         self._corrections(answer, made, sheet, request, into)
         into.candidates = _unique([candidate for candidate in made if candidate is not None])
         for said in answer.confirmations:
@@ -60,7 +63,13 @@ class Reader:
         return into
 
     def _statement(
-        self, number: int, answer: Answer, sheet: Sheet, request: ExtractionRequest, hearing: Hearing, into: Read
+        self,
+        number: int,
+        answer: Answer,
+        sheet: Sheet,
+        request: ExtractionRequest,
+        hearing: Hearing,
+        into: Read,
     ) -> Candidate | None:
         said = answer.statements[number]
         turn = _turn_of(said.turn, said.quote, sheet, request)
@@ -71,7 +80,12 @@ class Reader:
         return found
 
     def _corrections(
-        self, answer: Answer, made: list[Candidate | None], sheet: Sheet, request: ExtractionRequest, into: Read
+        self,
+        answer: Answer,
+        made: list[Candidate | None],
+        sheet: Sheet,
+        request: ExtractionRequest,
+        into: Read,
     ) -> None:
         for said in answer.corrections:
             if said.statement > len(answer.statements):
@@ -137,6 +151,13 @@ def _unique(candidates: list[Candidate]) -> list[Candidate]:
     """Without what is said twice."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in candidates:
-        key = one.span.session_id, one.span.message_id, one.subject, one.dimension, normal(one.object), one.polarity
+        key = (
+            one.span.session_id,
+            one.span.message_id,
+            one.subject,
+            one.dimension,
+            normal(one.object),
+            one.polarity,
+        )
         kept.setdefault(key, one)
     return list(kept.values())

@@ -107,7 +107,9 @@ class Heard:
     def last_relation(self, start: int, end: int) -> tuple[int, int] | None:
         """The last person related to the user that is named there."""
         hits = [*self._rules.grammar.relation_zh.finditer(self.mirror, start, end)]
-        hits += [hit for hit in self._rules.grammar.relation_en.finditer(self.mirror, start, end) if _whole(hit)]
+        hits += [
+            hit for hit in self._rules.grammar.relation_en.finditer(self.mirror, start, end) if _whole(hit)
+        ]
         return max((hit.span() for hit in hits), default=None)
 
     # --- clause by clause
