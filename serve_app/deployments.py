@@ -18,6 +18,7 @@ from ray.serve import Application
 from actors.crew import RayCrew
 from actors.distiller import DEPLOYMENT
 from actors.edition import UNKNOWN, Edition, edition_of
+from actors.model import ServedModel
 from actors.placement import build_seating
 from actors.supervisor import Supervisor, WatchRules
 from actors.users import CallRules, Look, SeatedUsers
@@ -34,31 +35,32 @@ from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.wiring import (
     build_distiller,
-    build_embedder,
     build_index,
     build_ledger,
     build_policy,
     let_go,
+    model_name,
 )
 from serve_app.api import create_app
-from serve_app.options import of_distiller, of_ingress
-from serve_app.probes import SPARE, hosts_probe, index_probe, store_probe
+from serve_app.embedder_deployment import embedder_of, probes_of, warm
+from serve_app.options import DRAIN_LOOK_S, of_distiller, of_ingress
+from serve_app.probes import SPARE, extractor_probe, hosts_probe, index_probe, store_probe
 from serve_app.services import Probe, Services
 
 log = logging.getLogger(__name__)
 
 WAKE_PAGE = 500
-DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
+MODEL_GRACE_S = 5.0
 
 
 class Distiller:
-    """Extracts and embeds for the hosts. ``document`` is the configuration as plain data."""
+    """Extracts and embeds, or has it done, for the hosts. ``document`` is the configuration as plain data."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         settings = settings_of(document)
         configure(settings.logging.format, settings.logging.level, _process("distiller"))
-        self._embedder = build_embedder(settings)
-        self._distiller = build_distiller(settings, self._embedder)
+        self._embedder = embedder_of(settings)
+        self._distiller = build_distiller(settings, self._embedder, served_model(settings))
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with their vectors."""
@@ -75,12 +77,12 @@ class Distiller:
         return {"embedder": str(self._embedder.info)}
 
     async def check_health(self) -> None:
-        """Alive if the model answers."""
-        await self._embedder.queries(["ready"])
+        """Alive if the model in this process answers; one that is served is looked after where it is."""
+        await warm(self._embedder)
 
 
 class Ingress:
-    """Answers HTTP; embeds queries itself, on the CPU it runs on (ARCHITECTURE §5)."""
+    """Answers HTTP; embeds queries itself, on the CPU it runs on, or has it done on a GPU node (ARCHITECTURE §5)."""
 
     def __init__(
         self, document: dict[str, Any], data: str, distiller: Any, edition: Edition = UNKNOWN
@@ -99,11 +101,11 @@ class Ingress:
     async def _services(self) -> AsyncIterator[Services]:
         settings, process = self._settings, _process("ingress")
         configure(settings.logging.format, settings.logging.level, process)
-        embedder = build_embedder(settings)
+        embedder = embedder_of(settings)
         metrics = PrometheusMetrics(process=True)
         ledger = measured_ledger(build_ledger(settings, Path(self._data)), metrics)
         await ledger.open(embedder.info)
-        await embedder.queries(["ready"])
+        await warm(embedder)
         crew = RayCrew(
             self._document,
             self._data,
@@ -127,7 +129,10 @@ class Ingress:
             "ledger": store_probe(ledger, settings.ledger.kind),
             "hosts": hosts_probe(watch.stats),
             "distiller": self._distiller_probe,
+            **probes_of(embedder),
         }
+        if (model := served_model(settings)) is not None:
+            probes["extractor"] = extractor_probe(model.name, model.standing)
         index = build_index(settings, ledger) if settings.index.kind == "weaviate" else None
         if index is not None:
             probes["index"] = index_probe(index, settings.index.kind)
@@ -157,6 +162,16 @@ class Ingress:
 
     async def _distiller_probe(self) -> dict[str, Any]:
         return dict(await self._distiller.ready.remote())
+
+
+def served_model(settings: Settings) -> ServedModel | None:
+    """The way to the cluster's own language model; None where the configuration has another extractor."""
+    chosen = settings.extractor
+    if chosen.kind != "vllm":
+        return None
+    # The replica's own limit ends first: it says more, and takes the question back from the engine.
+    limit_s = chosen.timeout_s + MODEL_GRACE_S
+    return ServedModel(model_name(settings), num_gpus=chosen.num_gpus, timeout_s=limit_s)
 
 
 @contextmanager

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hermes_memory.config import ServeSettings, Settings
+from hermes_memory.config import ExtractorSettings, ServeSettings, Settings
 from hermes_memory.errors import InvalidConfig
 
 HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
+DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
+# Of a replica with an engine: how often it is asked, and how long it may take.
+HEALTH_S, HEALTH_LIMIT_S = 5.0, 30.0
+EMBEDDER_HEALTH_S = 2.0  # a recall waits for it: so long goes by before one that has died is made again
 DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 
 
@@ -61,6 +65,45 @@ def of_ingress(serve: ServeSettings) -> dict[str, Any]:
 def of_distiller(serve: ServeSettings) -> dict[str, Any]:
     """The options of the deployment that extracts and embeds."""
     return _replicas(serve, serve.distiller_replicas, serve.max_distiller_replicas)
+
+
+def of_embedder(settings: Settings) -> dict[str, Any]:
+    """The options of the deployment that embeds on GPU nodes."""
+    chosen, serve = settings.embedder, settings.serve
+    scale: dict[str, Any] = {"num_replicas": chosen.replicas}
+    if chosen.max_replicas > chosen.replicas:
+        bounds = {"min_replicas": chosen.replicas, "max_replicas": chosen.max_replicas}
+        target = {"target_ongoing_requests": chosen.target_ongoing_requests}
+        scale = {"num_replicas": None, "autoscaling_config": bounds | target}
+    return scale | {
+        "max_ongoing_requests": serve.max_ongoing_requests,
+        "max_queued_requests": serve.max_ongoing_requests,  # of each caller; one more is told at once
+        "graceful_shutdown_wait_loop_s": DRAIN_LOOK_S,
+        "graceful_shutdown_timeout_s": serve.drain_s,
+        "health_check_period_s": EMBEDDER_HEALTH_S,
+        "ray_actor_options": {"num_cpus": serve.replica_cpus, "num_gpus": chosen.num_gpus},
+    }
+
+
+def of_model(extractor: ExtractorSettings, drain_s: float) -> dict[str, Any]:
+    """The options of the deployment of the language model: GPUs, and replicas by what waits in front of them."""
+    least, most = extractor.replicas, max(extractor.replicas, extractor.max_replicas)
+    scaling = {
+        "num_replicas": None,
+        "autoscaling_config": {
+            "min_replicas": least, "max_replicas": most,
+            "target_ongoing_requests": extractor.target_ongoing_requests,
+        },
+    }  # fmt: skip
+    return {
+        **(scaling if most > least else {"num_replicas": least}),
+        "max_ongoing_requests": extractor.max_ongoing_requests,
+        "graceful_shutdown_wait_loop_s": DRAIN_LOOK_S,
+        "graceful_shutdown_timeout_s": max(drain_s, extractor.timeout_s),  # an answer begun is paid for
+        "health_check_period_s": HEALTH_S,
+        "health_check_timeout_s": HEALTH_LIMIT_S,
+        "ray_actor_options": {"num_cpus": 0.0, "num_gpus": extractor.num_gpus},
+    }
 
 
 def _replicas(serve: ServeSettings, least: int, most: int) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """How each dependency is asked whether it is there (API, Operators). A probe raises, or answers with details.
 
 The product cannot work without its ledger, and not without any user host. Without the distiller turns are taken in and
-wait; without the index recall answers from the actors, and what it must learn waits in the outbox.
+wait; without the index recall answers from the actors, and what it must learn waits in the outbox. Without an embedder
+that is served apart recall is refused, and everything else goes on.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from actors.standing import Standing
 from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import code_of
 from serve_app.services import Probe
 
-SPARE = frozenset({"distiller", "index"})
+SPARE = frozenset({"distiller", "embedder", "extractor", "index"})
 
 HostStats = Callable[[], Awaitable[Mapping[str, Mapping[str, Any] | BaseException]]]
 
@@ -40,6 +42,16 @@ def index_probe(index: VectorIndex, kind: str) -> Probe:
             opened = True
         await index.ping()
         return {"kind": kind}
+
+    return probe
+
+
+def extractor_probe(model: str, standing: Callable[[], Awaitable[Standing]]) -> Probe:
+    """The cluster's own language model: ready, starting, waiting for a GPU …; without it turns wait or go by rules."""
+
+    async def probe() -> dict[str, Any]:
+        found = await standing()
+        return {"ok": found is Standing.READY, "kind": "vllm", "model": model, "state": found.value}
 
     return probe
 

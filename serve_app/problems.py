@@ -123,6 +123,8 @@ def of_error(scope: Scope, error: errors.HermesError) -> JSONResponse:
     headers = {}
     if isinstance(error, errors.Overloaded):
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    if isinstance(error, errors.ModelFailed):
+        headers["Retry-After"] = str(max(1, round(error.after_s)))
     status = status_of(type(error))
     return problem(scope, status, error.code, error.detail, retryable=error.retryable, headers=headers)
 

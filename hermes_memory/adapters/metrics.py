@@ -28,7 +28,7 @@ _Key = tuple[str, *tuple[tuple[str, str], ...]]
 class NullMetrics:
     """Counts nothing."""
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         """Forget it."""
 
     def observe(self, name: str, value: float, **labels: str) -> None:
@@ -69,7 +69,7 @@ class PrometheusMetrics:
         if process:
             ProcessCollector(registry=self._registry)
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         """Add ``amount``, which is not negative, to a counter."""
         series = self._series[Kind.COUNTER].get((name, *labels.items()))
         (series or self._one(Kind.COUNTER, name, labels)).inc(amount)

@@ -42,20 +42,26 @@ class Ingest(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settle(Command):
-    """Run the gates over an extraction of the named turns (session id, index)."""
+    """Run the gates over an extraction of the named turns (session id, index).
+
+    ``day``: the user's, ISO, on which the tokens of the extraction's usage count.
+    """
 
     turns: tuple[tuple[str, int], ...]
     distilled: Distilled
     generation: int
+    day: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailExtraction(Command):
-    """Record a failed attempt; ``parked`` when no further one will follow by itself."""
+    """Record a failed attempt that has used ``tokens`` on that ``day``; ``parked`` when the next is long to come."""
 
     turns: tuple[tuple[str, int], ...]
     reason: str
     parked: bool
+    day: str = ""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,7 @@ class Draft:
     settings: Settings | None = None
     erased: set[str] = field(default_factory=set)
     alerts: dict[str, Alert] = field(default_factory=dict)
+    seen_to: set[str] = field(default_factory=set)  # alerts that this commit closes
     _lacking: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -208,6 +209,7 @@ class Draft:
             audit=tuple(self._audit(change) for change in self.board.changes),
             outbox=self._outbox(changed),
             alerts=tuple(self.alerts.values()) + tuple(self._alerts()),
+            seen_to=tuple(sorted(self.seen_to)),
             settings=self.settings,
         )
 

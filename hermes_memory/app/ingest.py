@@ -203,6 +203,7 @@ def _give_up(draft: Draft, turns: list[Turn]) -> None:
             continue
         lost = [turn for turn in turns if turn.job_id == job_id]
         left = max(0, job.pending_turns - len(lost))
+        waits = left > 0 and job.status is not JobStatus.FAILED
         refused = tuple(
             {
                 "op": "refused",
@@ -213,7 +214,7 @@ def _give_up(draft: Draft, turns: list[Turn]) -> None:
             for turn in lost
         )
         draft.jobs[job.id] = replace(
-            job, status=JobStatus.RUNNING if left else JobStatus.FAILED, reason=Reason.OUTDATED.value,
+            job, status=JobStatus.RUNNING if waits else JobStatus.FAILED, reason=Reason.OUTDATED.value,
             pending_turns=left, changes=(*job.changes, *refused), updated_at=now, version=draft.state.version + 1,
         )  # fmt: skip
     for turn in turns:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPaused
 from hermes_memory.app.confirming import close_questions
-from hermes_memory.app.desk import Decision, Desk, Draft
+from hermes_memory.app.desk import PARKED, Decision, Desk, Draft, alert_id_of
 from hermes_memory.app.inspecting import inspect_conflicts
 from hermes_memory.app.recall import may_come_back
 from hermes_memory.app.state import UserState
@@ -51,6 +51,8 @@ def set_paused(state: UserState, command: SetPaused, desk: Desk) -> Decision:
     if command.paused:
         draft.extracted = [(turn.session_id, turn.index) for turn in state.pending]
         draft.jobs = {job.id: _dropped(job, draft) for job in state.jobs.values()}
+        parked = (job.id for job in state.jobs.values() if job.status is JobStatus.FAILED)
+        draft.seen_to |= {alert_id_of(state.key, PARKED, job_id) for job_id in parked}
     return draft.decide({"paused": command.paused})
 
 

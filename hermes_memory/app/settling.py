@@ -46,6 +46,7 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
     close_questions(draft)
     draft.tidy()
     draft.extracted = [(turn.session_id, turn.index) for turn in turns]
+    _spend(draft, command.day, command.distilled.extraction.usage.tokens)
     _close_jobs(draft, turns)
     return draft.decide({"jobs": sorted(draft.jobs)})
 
@@ -127,29 +128,41 @@ def _close_jobs(draft: Draft, turns: list[Turn]) -> None:
 
 
 def _advance(job: Job, turns: list[Turn], changes: list[dict[str, Any]], draft: Draft) -> Job:
+    """The job without these turns; one of which others are parked stays failed until they are read too."""
     left = job.pending_turns - sum(1 for turn in turns if turn.job_id == job.id)
+    failed = job.status is JobStatus.FAILED
+    if failed and left <= 0:
+        draft.seen_to.add(alert_id_of(draft.state.key, PARKED, job.id))
     return replace(
         job,
-        status=JobStatus.RUNNING if left > 0 else JobStatus.DONE,
+        status=JobStatus.DONE if left <= 0 else JobStatus.FAILED if failed else JobStatus.RUNNING,
         updated_at=draft.desk.now,
         pending_turns=max(0, left),
         changes=(*job.changes, *changes),
-        reason=None,
+        reason=job.reason if failed and left > 0 else None,
         version=draft.state.version + 1,
     )
 
 
+def _spend(draft: Draft, day: str, tokens: int) -> None:
+    """Count tokens of a language model for the user's day; they are no reason for a commit of their own."""
+    if tokens:
+        draft.change_settings(spent=draft.current_settings().spent.more(day, tokens))
+
+
 def fail_extraction(state: UserState, command: FailExtraction, desk: Desk) -> Decision:
-    """Count the attempt on every job it concerns; a parked job says why. The turns stay."""
+    """Count the attempt on every job it concerns; a parked job says why, also while it is tried anew. The turns stay."""
     draft = Draft(state, desk)
+    _spend(draft, command.day, command.tokens)
     for job_id in {state.turns[place].job_id for place in command.turns if place in state.turns}:
         job = state.jobs.get(job_id or "")
         if job is not None:
-            status = JobStatus.FAILED if command.parked else JobStatus.RUNNING
+            failed = command.parked or job.status is JobStatus.FAILED
+            status = JobStatus.FAILED if failed else JobStatus.RUNNING
             draft.jobs[job.id] = replace(
                 job, status=status, attempts=job.attempts + 1, reason=command.reason, updated_at=desk.now
             )
             if command.parked:
                 alert_id = alert_id_of(state.key, PARKED, job.id)
                 draft.alerts[alert_id] = Alert(id=alert_id, kind=PARKED, at=desk.now, job_id=job.id)
-    return draft.decide({}) if draft.jobs else Decision(None, {})
+    return draft.decide({}) if draft.jobs or draft.settings else Decision(None, {})

@@ -103,7 +103,7 @@ def _embedder_mismatch(problem: Problem) -> HermesError:
 
 def _model_failed(problem: Problem) -> HermesError:
     what, found, why = problem.detail.partition(" gave no usable answer: ")
-    return errors.ModelFailed(what, why) if found else _unknown(problem)
+    return errors.ModelFailed(what, why, problem.retry_after_s) if found else _unknown(problem)
 
 
 def _data_in_use(problem: Problem) -> HermesError:

@@ -19,6 +19,7 @@ from hermes_memory.core.model import (
 )
 
 SAID = "said"  # the dimension and predicate of an episode, a turn that is kept in its own words
+OVER_BUDGET = "token_budget"  # why no model was asked: the user's tokens of the day are spent
 
 
 class SpeechAct(StrEnum):
@@ -109,7 +110,8 @@ class Usage:
     """What a language model was asked for an extraction; sums are over calls, second opinions and repairs among them.
 
     ``tokens_cached`` is the part of ``tokens_in`` that the engine had read before; 0 where an endpoint does not say.
-    ``invalid`` counts answers that could not be used, ``repairs`` the calls that asked again because of one.
+    ``invalid`` counts answers that could not be used, ``repairs`` the calls that asked again because of one, and
+    ``opinions`` the statements that were asked about a second time.
     """
 
     calls: int = 0
@@ -118,6 +120,7 @@ class Usage:
     tokens_out: int = 0
     invalid: int = 0
     repairs: int = 0
+    opinions: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
@@ -145,10 +148,14 @@ class ExtractionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """An extractor's whole answer for one request."""
+    """An extractor's whole answer for one request.
+
+    ``fell_back``: why another extractor than the configured one gave it, a code; empty where none did.
+    """
 
     extractor: str  # name/version, kept in the evidence
     candidates: tuple[Candidate, ...] = ()
     affirmations: tuple[Affirmation, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     usage: Usage = Usage()
+    fell_back: str = ""

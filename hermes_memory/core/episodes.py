@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from hermes_memory.core.bounded import outside_blocks
-from hermes_memory.core.candidate import SAID as SAID
-from hermes_memory.core.candidate import Candidate, Extraction, Marker, Refusal, Span, SpeechAct
+from hermes_memory.core.candidate import SAID, Candidate, Extraction, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Category, EvidenceKind, Role, Scope, Turn
 from hermes_memory.core.reasons import Reason

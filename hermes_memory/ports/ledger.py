@@ -112,6 +112,25 @@ class HostPool:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens of language models that a user's turns have taken on a ``day`` (ISO, of the user's zone)."""
+
+    day: str = ""
+    tokens: int = 0
+
+    def on(self, day: str) -> int:
+        """What counts on that day: a zone further west has no earlier day to spend anew."""
+        return self.tokens if self.day >= day else 0
+
+    def more(self, day: str, tokens: int) -> Spent:
+        """With ``tokens`` of that day."""
+        return Spent(max(day, self.day), self.on(day) + tokens)
+
+
+NOTHING_SPENT = Spent()
+
+
 class GrantKind(StrEnum):
     """Why a frozen row may be touched in this commit."""
 
@@ -128,6 +147,7 @@ class Settings:
     confirmations: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     challenges: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +179,8 @@ class Commit:
     MemoryFrozen, whatever the application believes (SPEC §5). ``extracted`` marks turns (session id,
     index) as no longer pending. ``message_hashes`` remembers (session id, message id) → (content hash,
     job id). ``rewritten`` turns replace the kept ones and create none. What is both written and deleted is
-    deleted, and answers of earlier operations that name a deleted memory are forgotten, for they may hold its words. A
+    deleted, and answers of earlier operations that name a deleted memory are forgotten, for they may hold its words.
+    ``seen_to`` are the ids of alerts that are closed; one that is raised too is open afterwards. A
     memory never lowers its stored access count or time. A settings of None leaves them as they are.
     """
 
@@ -182,6 +203,7 @@ class Commit:
     audit: tuple[AuditEntry, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
     alerts: tuple[Alert, ...] = ()
+    seen_to: tuple[str, ...] = ()
     settings: Settings | None = None
 
 

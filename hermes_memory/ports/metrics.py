@@ -12,7 +12,7 @@ from hermes_memory.errors import HermesError
 class Metrics(Protocol):
     """Where the product counts what it does. What it may count is declared in ``adapters.metric_catalogue``."""
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         """Add ``amount`` to a counter."""
         ...
 

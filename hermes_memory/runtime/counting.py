@@ -6,10 +6,12 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from hermes_memory.app.commands import Command
 from hermes_memory.core.board import Op
+from hermes_memory.core.candidate import Extraction, Usage
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.transitions import LOCKS, STATUSES, LockEvent
 from hermes_memory.ports.ledger import AuditEntry, Commit
@@ -47,6 +49,50 @@ _LOCK_EVENTS: dict[tuple[str, str], list[str]] = {}
 for (_lock, _event), _next in LOCKS.items():
     _LOCK_EVENTS.setdefault((_lock.value, _next.value), []).append(_event.value)
 _STATUS_EVENTS = {(before.value, after.value): event.value for (before, event), after in STATUSES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Of a million tokens that a language model reads, finds read before, and writes; in the operator's currency."""
+
+    read: float
+    cached: float
+    written: float
+
+    def of(self, usage: Usage) -> float:
+        """What a usage costs."""
+        fresh = usage.tokens_in - usage.tokens_cached
+        each = fresh * self.read + usage.tokens_cached * self.cached + usage.tokens_out * self.written
+        return each / 1_000_000
+
+
+NO_PRICES = Prices(0.0, 0.0, 0.0)
+
+
+def count_usage(metrics: Metrics, extraction: Extraction, turns: int, prices: Prices) -> None:
+    """What an extraction of so many turns has asked of a language model, and why it did without one."""
+    if extraction.fell_back:
+        metrics.count("hermes_extraction_fallbacks_total", reason=extraction.fell_back)
+    usage = extraction.usage
+    if not usage.calls:
+        return
+    metrics.count("hermes_extraction_calls_total", usage.calls)
+    metrics.count("hermes_extraction_invalid_answers_total", usage.invalid)
+    metrics.count("hermes_extraction_repairs_total", usage.repairs)
+    metrics.count("hermes_extraction_second_opinions_total", usage.opinions)
+    metrics.count("hermes_extraction_tokens_total", usage.tokens_in - usage.tokens_cached, kind="read")
+    metrics.count("hermes_extraction_tokens_total", usage.tokens_cached, kind="cached")
+    metrics.count("hermes_extraction_tokens_total", usage.tokens_out, kind="written")
+    metrics.count("hermes_extraction_cost_total", prices.of(usage))
+    metrics.observe("hermes_extraction_turns_per_call", turns / usage.calls)
+    metrics.observe("hermes_extraction_tokens_per_turn", usage.tokens / turns)
+
+
+def count_failed_extraction(metrics: Metrics, tokens: int, *, parked: bool) -> None:
+    """A try that gave nothing, and what it has used nevertheless."""
+    metrics.count("hermes_extraction_failures_total", parked=str(parked).lower())
+    if tokens:
+        metrics.count("hermes_extraction_tokens_total", tokens, kind="failed")
 
 
 def count_recall(metrics: Metrics, answer: Mapping[str, Any]) -> None:

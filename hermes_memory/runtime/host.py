@@ -105,6 +105,7 @@ class UserHost:
         self._renewing = asyncio.Lock()
         self._recovered = False
         self._search_until: datetime | None = None
+        self._searched_at = clock.now()
         self._epoch = 0
         self._lease_until: datetime | None = None
         self._feeder: Feeder | None = None
@@ -354,7 +355,7 @@ class UserHost:
 
     async def _keep_house(self) -> None:
         await self._undisturbed(self._look())
-        if not self._recovered or (self._search_until and self._clock.now() < self._search_until):
+        if self._has_to_search:
             await self._recover()
         for awake in list(self._awake.values()):
             await self._undisturbed(awake.user.tidy())
@@ -364,6 +365,14 @@ class UserHost:
             await self._undisturbed(self._lag.look(self._clock.now()))
         life = self._policy.rules.life
         await self._ledger.sweep(self._clock.now(), life.turns_hours, life.operations_hours)
+
+    @property
+    def _has_to_search(self) -> bool:
+        """Whether somebody may sleep who has unread turns: after a change, and now and then for what was parked."""
+        now, again_s = self._clock.now(), self._rules.batch.parked_retry_s
+        if not self._recovered or (self._search_until and now < self._search_until):
+            return True
+        return now - self._searched_at >= timedelta(seconds=again_s)
 
     async def _claim(self) -> None:
         now = self._clock.now()
@@ -395,6 +404,8 @@ class UserHost:
         self._metrics.gauge("hermes_users_bytes", self._cost_bytes())
         self._metrics.gauge("hermes_commands_waiting", sum(user.waiting for user in users))
         self._metrics.gauge("hermes_commands_in_flight", sum(user.busy for user in users))
+        parked = sum(awake.extraction.parked for awake in self._awake.values())
+        self._metrics.gauge("hermes_extraction_parked_turns", parked)
 
     async def _recover(self) -> None:
         """Wake the users of this host who have unread turns (ARCHITECTURE §5)."""
@@ -404,7 +415,7 @@ class UserHost:
                 if self._owns(key):
                     await self._rouse(key)
             after = str(page[-1])
-        self._recovered = True
+        self._recovered, self._searched_at = True, self._clock.now()
 
     async def _rouse(self, key: UserKey) -> None:
         """Wake one of many; a user who cannot be read keeps nobody else asleep."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 
@@ -11,7 +11,7 @@ class Zones:
     """Every zone that was asked for, held for the next time: there are some six hundred at most."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tzinfo] = {}
+        self._known: dict[str, tzinfo] = {"UTC": UTC}
 
     async def of(self, name: str | None) -> tzinfo | None:
         """The zone of an IANA name; None for None, and for a name that nobody knows."""

@@ -14,7 +14,7 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Affirmed, Lock, Revision, Status
 from hermes_memory.errors import EmbedderMismatch, Fenced, HermesError, LeaseLost, VersionConflict
 from hermes_memory.ports.embedder import EmbedderInfo
-from hermes_memory.ports.ledger import AccessCount, JobStatus, Ledger, OutboxEntry, Settings, Snapshot
+from hermes_memory.ports.ledger import AccessCount, JobStatus, Ledger, OutboxEntry, Settings, Snapshot, Spent
 from hermes_memory.testing.builders import (
     EMBEDDER,
     KEY,
@@ -74,7 +74,9 @@ class CommitChecks:
                 ),
             )
         )
-        settings = Settings(consent={"cohort": True}, profile={"city": {"value": "苏州"}})
+        settings = Settings(
+            consent={"cohort": True}, profile={"city": {"value": "苏州"}}, spent=Spent("2026-03-01", 1234)
+        )
         told = a_session(scene="travel", summary=a_summary(text=UNICODE))
         await ledger.commit(
             a_commit(

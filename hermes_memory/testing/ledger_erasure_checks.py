@@ -9,7 +9,7 @@ import pytest
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Lock
 from hermes_memory.errors import Fenced, VersionConflict
-from hermes_memory.ports.ledger import ErasureReceipt, Ledger, OutboxEntry, Settings, Snapshot
+from hermes_memory.ports.ledger import ErasureReceipt, Ledger, OutboxEntry, Settings, Snapshot, Spent
 from hermes_memory.testing.builders import (
     KEY,
     NOW,
@@ -44,7 +44,7 @@ async def live(ledger: Ledger, key: UserKey = KEY) -> None:
             jobs=(a_job(id=f"job-{key.user_id}"),),
             audit=(an_audit(), an_audit(op="freeze"), an_audit(op="confirm")),
             outbox=(OutboxEntry(op="put", memory_id="mem-1"),),
-            settings=Settings(paused=True, profile={"city": {"value": "苏州"}}),
+            settings=Settings(paused=True, profile={"city": {"value": "苏州"}}, spent=Spent("2026-03-01", 9)),
             result={"said": "苏州"},
         )
     )

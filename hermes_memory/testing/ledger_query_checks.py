@@ -80,6 +80,17 @@ class QueryChecks:
         (alert,) = await ledger.alerts("app", "", 9)
         assert alert.at == later.at
 
+    async def test_a_commit_closes_alerts_and_those_it_raises_are_open(self, ledger: Ledger) -> None:
+        raised = tuple(an_alert(id=f"a{number}") for number in range(3))
+        await ledger.commit(a_commit(alerts=raised))
+        await ledger.commit(a_commit(key=BOB, alerts=(an_alert(id="a0"),)))
+        again = (an_alert(id="a2"), an_alert(id="a3"))
+        await ledger.commit(a_commit(1, alerts=again, seen_to=("a0", "a2", "a3", "never raised")))
+        left = [(alert.id, alert.key) for alert in await ledger.alerts("app", "", 9)]
+        assert left == [("a0", BOB), ("a1", KEY), ("a2", KEY), ("a3", KEY)]
+        await ledger.commit(a_commit(2, seen_to=("a1", "a2", "a3")))
+        assert [alert.key for alert in await ledger.alerts("app", "", 9)] == [BOB]
+
     async def test_an_erased_user_has_no_alerts(self, ledger: Ledger) -> None:
         await ledger.commit(a_commit(alerts=(an_alert(),)))
         await ledger.erase(KEY, 1, a_commit().epoch, "erase", NOW)

@@ -6,12 +6,15 @@ have the embedded default.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
 from tests.cluster.harness import ServerProcess
+from tests.cluster.nodes import Nodes, three_nodes
 from tests.servers import RedisServer, WeaviateServer, start_or_skip
 
 START_AND_TEST_S = 420  # a start takes 20 s on an idle machine, and the test that needs it first pays
@@ -26,7 +29,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def own_cluster() -> Iterator[ExitStack]:
+    """What ends the cluster of ``nodes``, where there is one."""
+    with ExitStack() as end:
+        yield end
+
+
+@pytest.fixture(scope="session")
+def nodes(tmp_path_factory: pytest.TempPathFactory, own_cluster: ExitStack) -> Nodes:
+    """Three nodes with this process as their driver, for the tests before those of ``server``."""
+    began = time.monotonic()
+    running = own_cluster.enter_context(three_nodes(tmp_path_factory.mktemp("nodes") / "data"))
+    running.hosts()
+    print(f"\nthree nodes and the app: {time.monotonic() - began:.1f} s")
+    return running
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, own_cluster: ExitStack) -> Iterator[ServerProcess]:
+    own_cluster.close()  # those of ``nodes`` have gone before
     folder = tmp_path_factory.mktemp("shared")
     redis, weaviate = RedisServer(folder / "redis"), WeaviateServer(folder / "weaviate")
     try:

@@ -1,6 +1,6 @@
 """On three nodes with two ingress replicas: users move, hosts stand still, a node goes; nothing acknowledged is lost.
 
-One Ray cluster for all tests of this file, which run in this order.
+One Ray cluster for the tests of this file, which run in this order, and then for those of test_served_embedding.py.
 """
 
 from __future__ import annotations
@@ -22,20 +22,11 @@ from actors.placement import Pooled, Seat
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.ledger import HostPool
 from tests.cluster.crowd import Crowd
-from tests.cluster.nodes import CONFIG, Nodes, three_nodes
+from tests.cluster.nodes import CONFIG, Nodes
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray runs in this process and warns of itself
 
 SIZES = (3, 1, 2)
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    began = time.monotonic()
-    with three_nodes(tmp_path_factory.mktemp("nodes") / "data") as running:
-        running.hosts()
-        print(f"\nthree nodes and the app: {time.monotonic() - began:.1f} s")
-        yield running
 
 
 @pytest.fixture

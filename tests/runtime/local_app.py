@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Settings, load_settings
+from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.local import LocalUsers
 from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, build_policy
 from serve_app.api import create_app
@@ -29,10 +30,10 @@ WITHOUT_MODEL: dict[str, Any] = {
 }
 
 
-def local_app(data: Path, settings: Settings | None = None) -> FastAPI:
+def local_app(data: Path, settings: Settings | None = None, embedder: Embedder | None = None) -> FastAPI:
     """The app with everything behind it in this process; ``data`` must exist. Reads files: not in an event loop."""
     chosen = settings or load_settings(None, WITHOUT_MODEL)
-    embedder, policy = build_embedder(chosen), build_policy(chosen)
+    embedder, policy = embedder or build_embedder(chosen), build_policy(chosen)
     metrics, hosts_metrics = PrometheusMetrics(), PrometheusMetrics()
     distiller = build_distiller(chosen, embedder)
     host = build_host("local", chosen, data, distiller, embedder.info, metrics=hosts_metrics)

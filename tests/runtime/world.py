@@ -6,7 +6,7 @@ import asyncio
 import functools
 import itertools
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,9 @@ POLICY = policy()  # read from its file here: inside an event loop that would bl
 ENOUGH_TURNS = 12  # of the loop, for a chain of tasks that wake each other
 PATIENCE_S = 10.0  # of real time; what is waited for takes milliseconds
 
-BATCH = BatchRules(turns=3, chars=100, delay_s=5.0, context_turns=4, known=8, attempts=3, backoff_s=2.0)
+BATCH = BatchRules(
+    turns=3, chars=100, delay_s=5.0, context_turns=4, known=8, attempts=3, backoff_s=2.0, parked_retry_s=900.0
+)  # fmt: skip
 RULES = HostRules(
     idle_s=3_600.0,
     memory_budget_bytes=10**9,
@@ -111,16 +113,18 @@ class Counts:
     """Metrics as a Counter."""
 
     def __init__(self) -> None:
-        self.of: Counter[str] = Counter()
+        self.of: defaultdict[str, float] = defaultdict(float)
+        self.told: defaultdict[tuple[str, ...], float] = defaultdict(float)  # with the labels' values
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         self.of[name] += amount
+        self.told[name, *labels.values()] += amount
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         self.of[name] += 1
 
     def gauge(self, name: str, value: float, **labels: str) -> None:
-        self.of[name] = int(value)
+        self.of[name] = value
 
 
 class Watched:

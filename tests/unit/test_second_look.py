@@ -174,7 +174,7 @@ class Noted:
     def __init__(self) -> None:
         self.names: list[tuple[str, dict[str, str]]] = []
 
-    def count(self, name: str, amount: int = 1, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
         self.names.append((name, labels))
 
     def observe(self, name: str, value: float, **labels: str) -> None:

@@ -71,6 +71,7 @@ def _record_tables(commit: Commit) -> list[Any]:
             (job.id, codec.dump(codec.JOB, job), int(job.status is JobStatus.DONE)) for job in commit.jobs
         ),
         *table((codec.dump(codec.AUDIT, entry),) for entry in commit.audit),
+        *table((alert_id,) for alert_id in commit.seen_to),
         *table((alert.id, codec.dump(codec.ALERT, alert)) for alert in commit.alerts),
         *table((to_json([entry.op, entry.memory_id]),) for entry in commit.outbox),
     ]

@@ -83,10 +83,11 @@ def affirmed(
     if not known or not rules.affirming.phrase.search(mirror):
         return []
     live = [memory for memory in known if memory.status in (Status.ACTIVE, Status.REVIEW)]
-    return [memory for memory in live if _names(mirror, memory) and not _denied(memory, readings)]
+    return [memory for memory in live if names(mirror, memory) and not _denied(memory, readings)]
 
 
-def _names(mirror: str, memory: Memory) -> bool:
+def names(mirror: str, memory: Memory) -> bool:
+    """Whether (simplified) words name what the memory is about: its object, or the object's first word."""
     thing = simplified(memory.object).lower().strip()
     words = mirror.lower()
     if len(thing) < _MIN_NAMED:

@@ -18,7 +18,7 @@ from hermes_memory.adapters.rule_extractor.matching import Matcher, Reading, Set
 from hermes_memory.adapters.rule_extractor.mending import Standing, mended, restated, standing_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
 from hermes_memory.adapters.rule_extractor.opening import Opener, Opening
-from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, is_question, listen
+from hermes_memory.adapters.rule_extractor.speech import REASON_OF, SILENT, bare, is_question, listen
 from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Affirmation, Candidate, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
@@ -34,7 +34,6 @@ _VERBLESS = re.compile(
     r"(?:an?|the|\w+(?:ing|ed)|single|vegan|vegetarian|severe|from|originally|allergic|not)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[\w']+")
-_FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 
 
 class TurnReader:
@@ -75,7 +74,7 @@ class TurnReader:
     def _drafted(self, turn: Turn, before: Turn | None, standing: list[Standing]) -> Draft | None:
         """What a turn says; None if it is all filler."""
         mirror = simplified(turn.content)
-        if self._rules.speech.filler.fullmatch(_bare(mirror)) or not mirror.strip():
+        if self._rules.speech.filler.fullmatch(bare(mirror)) or not mirror.strip():
             return None
         parts = tuple(sentences(mirror, self._rules.grammar.clause_break))
         tone = listen(mirror, parts, self._rules.speech, self._rules.grammar)
@@ -430,7 +429,3 @@ class TurnReader:
             affirmations,
             [Refusal(turn.message_id, reason, turn.session_id) for reason in reasons],
         )
-
-
-def _bare(mirror: str) -> str:
-    return " ".join(mirror.translate({ord(char): " " for char in _FILLER_EDGE}).split())

@@ -21,6 +21,7 @@ REASON_OF = {
     SpeechAct.PLANTED_ORDER: Reason.PLANTED_ORDER,
 }
 SILENT = frozenset({SpeechAct.PLANTED_ORDER, SpeechAct.COMMAND, SpeechAct.QUESTION})  # nothing is read there
+_FILLER_EDGE = " \t\n\r，,。.！!？?~～…、;；:：\"'“”()（）😀😂🤣😊👍🙏❤️😄😅🎉"
 _ORDER = (
     SpeechAct.PLANTED_ORDER,
     SpeechAct.COMMAND,
@@ -137,3 +138,8 @@ def is_question(mirror: str, part: Sentence, clause: Clause, speech: Speech) -> 
     if speech.tag.search(mirror[part.start : part.end]) and (part.asks or ord(mirror[part.end - 1]) > 127):
         return True
     return part.asks and clause is part.clauses[-1]
+
+
+def bare(mirror: str) -> str:
+    """The words without marks and faces at their edges: what is looked at for being mere filler."""
+    return " ".join(mirror.translate({ord(char): " " for char in _FILLER_EDGE}).split())

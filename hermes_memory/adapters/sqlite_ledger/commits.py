@@ -141,6 +141,9 @@ def _write_records(conn: sqlite3.Connection, uid: int, commit: Commit, version: 
         [(uid, codec.dump(codec.AUDIT, entry)) for entry in commit.audit],
     )
     conn.executemany(
+        "UPDATE alerts SET open = 0 WHERE uid = ? AND id = ?", [(uid, id_) for id_ in commit.seen_to]
+    )
+    conn.executemany(
         """INSERT INTO alerts (uid, id, body) VALUES (?, ?, ?)
         ON CONFLICT (uid, id) DO UPDATE SET open = 1, body = excluded.body""",
         [(uid, alert.id, codec.dump(codec.ALERT, alert)) for alert in commit.alerts],

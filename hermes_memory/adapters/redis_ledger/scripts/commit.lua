@@ -7,7 +7,7 @@ if mismatch then return mismatch end
 local operations_ms, turns_ms = take(), take()
 local written, embedded, deleted, granted = rows(4), rows(2), rows(2), rows(2)
 local told, said, rewritten, extracted = rows(3), rows(4), rows(4), rows(1)
-local received, worked, noted, raised, fed = rows(2), rows(3), rows(1), rows(2), rows(1)
+local received, worked, noted, seen_to, raised, fed = rows(2), rows(3), rows(1), rows(1), rows(2), rows(1)
 local references = rows(1)
 
 local known = redis.call('HGET', ops, operation)
@@ -108,6 +108,7 @@ for _, row in ipairs(noted) do
   local seq = whole(redis.call('HINCRBY', head, 'audit_seq', 1))
   redis.call('XADD', audit, seq .. '-0', 'b', row[1])
 end
+for _, row in ipairs(seen_to) do redis.call('HDEL', alerts, row[1]) end
 for _, row in ipairs(raised) do redis.call('HSET', alerts, row[1], row[2]) end
 for _, row in ipairs(fed) do
   local seq = whole(redis.call('HINCRBY', head, 'outbox_seq', 1))

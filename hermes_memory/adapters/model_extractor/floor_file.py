@@ -1,0 +1,52 @@
+"""Reads ``configs/extraction/floor.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from hermes_memory.adapters.model_extractor.subjects import People
+from hermes_memory.adapters.rule_extractor.data import Regex
+from hermes_memory.core.text import normal
+from hermes_memory.errors import InvalidConfig
+
+
+@dataclass(frozen=True, slots=True)
+class FloorRules:
+    """``nobody``: words about nobody; ``standing``: an order that holds from now on; ``people``: who is who.
+
+    ``cues``: of a dimension, words of which one stands in what bears on it.
+    """
+
+    nobody: Regex
+    standing: Regex
+    people: People
+    cues: Mapping[str, Regex]
+
+
+def load_floor(path: Traversable) -> FloorRules:
+    """The rules in the file at ``path``. Raises InvalidConfig."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
+        people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
+        cues = {key: _regex(cue) for key, cue in data["cue"].items()}
+        return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people, cues)
+    except (
+        OSError,
+        UnicodeDecodeError,
+        tomllib.TOMLDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        re.error,
+    ) as error:
+        raise InvalidConfig(path.name, "cannot be read as the rules of the floor") from error
+
+
+def _regex(of: Mapping[str, Any]) -> Regex:
+    return re.compile(f"{of['zh']}|{of['en']}", re.IGNORECASE)

@@ -1,0 +1,118 @@
+"""The language model on Serve: an application of its own, so that the main one comes up where there is no GPU yet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ray import serve
+from ray.serve import Application
+
+from actors.model import DEPLOYMENT
+from hermes_memory.adapters.logs import configure
+from hermes_memory.adapters.vllm_model import VllmModel
+from hermes_memory.config import Settings, document_of, load_settings, settings_of
+from hermes_memory.core.failures import told
+from hermes_memory.errors import HermesError, InvalidConfig, ModelFailed
+from hermes_memory.ports.language_model import Completion, Question
+from hermes_memory.wiring import build_vllm_model, warm_up_questions
+from serve_app.options import of_model
+
+log = logging.getLogger(__name__)
+
+# vLLM's own log is for who debugs an engine, and it reports its use to its makers unless it is told not to.
+QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+
+
+class Model:
+    """One engine. ``document`` is the configuration as plain data.
+
+    A replica is ready when the engine is loaded and has read the static prompts; one whose engine has died is unhealthy,
+    and Serve makes another.
+    """
+
+    _model: VllmModel | None = None
+
+    async def __init__(self, document: dict[str, Any]) -> None:  # type: ignore[misc]  # Serve awaits it
+        settings = settings_of(document)
+        process = f"model-{serve.get_replica_context().replica_tag}"
+        configure(settings.logging.format, settings.logging.level, process)
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        began = time.monotonic()
+        model = build_vllm_model(settings, _stat_loggers())
+        log.warning("the engine of %s is being loaded", model.name)
+        await model.start()
+        loaded_s = time.monotonic() - began
+        loaded = await model.warm_up(warm_up_questions(settings))
+        log.warning(
+            "%s is ready: loaded in %.0f s, warm after %.0f s; context %d, blocks of %d, static prompts of %s tokens",
+            model.name, loaded_s, time.monotonic() - began, loaded.context, loaded.block, loaded.prefix,
+        )  # fmt: skip
+        self._model = model
+
+    async def answer(self, question: Question) -> Completion:
+        """One answer; what the engine raises says nothing of what it was asked."""
+        try:
+            return await self._engine().answer(question)
+        except HermesError:
+            raise
+        except Exception as error:  # noqa: BLE001  # Serve would log it with its words
+            log.error("the model failed: %s", told(error))
+            raise ModelFailed("the model", type(error).__name__) from None
+
+    async def ready(self) -> dict[str, Any]:
+        """What was loaded, and how much is asked of it now."""
+        model = self._engine()
+        loaded = model.loaded
+        return {
+            "model": model.name, "context": loaded.context, "block": loaded.block, "prefix": list(loaded.prefix),
+            "running": model.batch.running, "waiting": model.batch.waiting, "widest": model.batch.widest,
+            "pid": os.getpid(),
+        }  # fmt: skip
+
+    async def check_health(self) -> None:
+        """Serve asks this again and again."""
+        await self._engine().check()
+
+    def __del__(self) -> None:
+        """Serve calls it when the replica has drained."""
+        if self._model is not None:
+            self._model.close()
+
+    def _engine(self) -> VllmModel:
+        if self._model is None:
+            raise ModelFailed("the model", "the engine is not loaded")
+        return self._model
+
+
+def _stat_loggers() -> Sequence[Any]:
+    """The engine's figures (tokens, batches, cache, queue) go where Serve's own go: to Ray's metrics."""
+    try:
+        from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
+    except ImportError:  # without vLLM the start says so
+        return []
+    return [RayPrometheusStatLogger]
+
+
+def build(args: dict[str, str] | None = None) -> Application:
+    """The application for Serve's file: ``{"config": path or shipped name}``, else HERMES_CONFIG names it.
+
+    Raises:
+        InvalidConfig: the configuration asks for no model on this cluster.
+    """
+    config = (args or {}).get("config") or os.environ.get("HERMES_CONFIG")
+    settings = load_settings(Path(config) if config else None)
+    if settings.extractor.kind != "vllm":
+        raise InvalidConfig("extractor.kind", "must be vllm where the model is deployed")
+    return bind(settings)
+
+
+def bind(settings: Settings) -> Application:
+    """The application with its settings."""
+    options = of_model(settings.extractor, settings.serve.drain_s)
+    return serve.deployment(name=DEPLOYMENT, **options)(Model).bind(document_of(settings))
