@@ -108,8 +108,6 @@ class Grounding:
     ) -> None:
         self.lexicon, self._plain, self._cut = lexicon, plain, words
         self._stop = frozenset(word for entry in stop_words for word in (entry, *words(entry)))
-        short = lexicon.contractions.items()
-        self._short = {word: tuple(full) for entry, full in short for word in words(entry)}
         self._frame = lexicon.frame | {word for entry in lexicon.frame for word in words(entry)}
         self._copulas = lexicon.copulas | {word for entry in lexicon.copulas for word in words(entry)}
         self._equal: dict[str, frozenset[str]] = {}
@@ -154,7 +152,8 @@ class Grounding:
         return tuple(hit.start() for hit in self.lexicon.negators.finditer(masked))
 
     def _token_now(self, token: str) -> frozenset[str]:
-        return frozenset(full for word in self._cut(token) for full in self._short.get(word, (word,)))
+        full = self.lexicon.contractions.get(token, (token,))
+        return frozenset(word for part in full for word in self._cut(part))
 
     # words
 
@@ -253,9 +252,8 @@ class Grounding:
     def around(self, content: Reading, quote: Reading) -> list[tuple[int, int]]:
         """Where in the quote a negation would be one of ``content``: the clauses in which its words stand closest together."""
         whole = content.plain.strip()
-        if whole and whole in quote.plain:
-            start = quote.plain.index(whole)
-            return [self._reach(quote, start, start + len(whole))]
+        if places := [hit.span() for hit in re.finditer(re.escape(whole), quote.plain)] if whole else []:
+            return [self._reach(quote, start, end) for start, end in places]
         events = sorted(
             (start, end, word)
             for word in content.words

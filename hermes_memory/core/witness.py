@@ -207,13 +207,11 @@ class _Statement:
 
     def is_said(self) -> bool:
         """The words of the content were said, and whether it is so as they say."""
-        question = self._ground.read(self.heard.question())
-        sources = [self.quote, question]
-        if not self._ground.strange(self.content, sources):
-            return not self._ground.equates(self.content, self.thing, sources) and self._agrees(question)
         return any(
-            not self._ground.strange(self.content, [self.quote, source]) and self._agrees(source)
-            for source in self.corrected()
+            not self._ground.strange(self.content, [self.quote, source])
+            and not self._ground.equates(self.content, self.thing, [self.quote, source])
+            and self._agrees(source)
+            for source in (self._ground.read(self.heard.question()), *self.corrected())
         )
 
     def _agrees(self, source: Reading) -> bool:
