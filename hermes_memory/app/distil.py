@@ -10,6 +10,7 @@ from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import with_episodes
 from hermes_memory.core.rules import EntryRules
+from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.distiller import Distilled, Distiller
 from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.extractor import Extractor
@@ -30,6 +31,11 @@ class LocalDistiller:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
         return await self._embedder.passages(texts)
+
+    async def aclose(self) -> None:
+        """End what the extractor holds. The embedder is whoever's made it."""
+        if isinstance(self._extractor, Closing):
+            await self._extractor.aclose()
 
 
 async def distil(

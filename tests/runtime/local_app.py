@@ -19,7 +19,14 @@ from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.local import LocalUsers
-from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, build_policy
+from hermes_memory.wiring import (
+    build_distiller,
+    build_embedder,
+    build_host,
+    build_ledger,
+    build_policy,
+    let_go,
+)
 from serve_app.api import create_app
 from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.services import Services
@@ -66,6 +73,7 @@ def local_app(data: Path, settings: Settings | None = None, embedder: Embedder |
         finally:
             await ledger.close()
             await host.stop()
+            await let_go(distiller)
 
     return create_app(open_services, chosen.api)
 

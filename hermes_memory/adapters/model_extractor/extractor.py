@@ -22,6 +22,7 @@ from hermes_memory.core.candidate import (
 from hermes_memory.core.model import Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.errors import ExtractionFailed, InvalidConfig, ModelFailed
+from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.language_model import Completion, Finish, LanguageModel, Question
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,11 @@ class ModelExtractor:
             if request.last_try and self._fallback == "rules":
                 return self._fall_back(request, error.detail, error.code, used)
             raise ExtractionFailed(error.detail, 0.0, used.usage.tokens) from error
+
+    async def aclose(self) -> None:
+        """End the model's connections."""
+        if isinstance(self._model, Closing):
+            await self._model.aclose()
 
     async def _asked(self, request: ExtractionRequest, hearing: Hearing, used: _Try) -> Extraction:
         sheet = sheet_of(request)
