@@ -52,7 +52,7 @@ def spoils(fault: str) -> Iterator[Spoil]:
     """What becomes of the answers to come."""
     if fault == EVERY_SECOND:
         return cycle([Spoil(status=500), GOOD])
-    return chain(FAULTS[fault], repeat(GOOD))
+    return chain(FAULTS.get(fault, ()), repeat(GOOD))
 
 
 @dataclass
