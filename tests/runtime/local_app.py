@@ -16,17 +16,11 @@ from fastapi import FastAPI
 
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.local import LocalUsers
-from hermes_memory.wiring import (
-    build_distiller,
-    build_embedder,
-    build_host,
-    build_ledger,
-    build_policy,
-    let_go,
-)
+from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, build_policy
 from serve_app.api import create_app
 from serve_app.probes import SPARE, hosts_probe, store_probe
 from serve_app.services import Services
@@ -73,7 +67,8 @@ def local_app(data: Path, settings: Settings | None = None, embedder: Embedder |
         finally:
             await ledger.close()
             await host.stop()
-            await let_go(distiller)
+            if isinstance(distiller, LocalDistiller):
+                await distiller.aclose()
 
     return create_app(open_services, chosen.api)
 

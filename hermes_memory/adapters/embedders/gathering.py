@@ -6,13 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from hermes_memory.adapters.embedders.reading import WHAT
 from hermes_memory.errors import ModelFailed
-from hermes_memory.ports.closing import Closing
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo, Vectors
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """What holds threads, connections or processes."""
+
+    async def aclose(self) -> None:
+        """Let go of them. May be called twice."""
+        ...
 
 
 @dataclass(slots=True)
