@@ -38,7 +38,8 @@ from hermes_memory.core.text import normal
 
 PLAN, EVENT, OPINION = "plan", "event", "opinion"
 # What fits no dimension of its own: whether it is worth keeping is the rules' to say.
-LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "condition", "mood", "need", PLAN})
+LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "mood", "need"})
+_WEIGHED = frozenset({"goal", PLAN, "need", "mood"})  # may be told of what is not so yet
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
 _FROM = ("从", "自", "from ", "since ", "starting ")
@@ -78,6 +79,7 @@ class Place:
     end: int
     object_start: int
     object_end: int
+    quoted: bool  # all that is quoted stands in quotation marks of the user's
 
     @property
     def turn(self) -> Turn:
@@ -124,6 +126,8 @@ class Floor:
         act = self._act(said, place, key)
         if act in REASON_OF:
             return REASON_OF[act]
+        if key not in _WEIGHED and self._is_unreal(place):
+            return Reason.HYPOTHETICAL
         if refused := self._holds_nothing(
             said, place, key, act, readings, hearing.question.get(_key(turn), "")
         ):
@@ -148,6 +152,8 @@ class Floor:
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""
         heard = place.heard.act_at(place.object_start)
+        if place.quoted:
+            return SpeechAct.QUOTATION
         act = heard if heard is not SpeechAct.STATEMENT else said.act
         safe = self._dimensions.safety(key) is not None
         return SpeechAct.STATEMENT if act is SpeechAct.VENTING and safe else act
@@ -158,7 +164,17 @@ class Floor:
         if rule is not None and rule.dimension == key and people.same_person(said.subject, rule.subject):
             return rule.subject
         subject = whose(said.subject, place.clause, place.heard, place.object_start, people)
-        return None if place.clause.addressed and subject == USER else subject
+        another = place.clause.addressed or (key in self.rules.cues and self._is_theirs(place))
+        return None if another and subject == USER else subject
+
+    def _is_theirs(self, place: Place) -> bool:
+        """Whether the clause is about what is the user's: "our company has an office in Oslo", "my doctor is from Chile"."""
+        return self.rules.theirs.match(place.heard.mirror, place.clause.said, place.clause.end) is not None
+
+    def _is_unreal(self, place: Place) -> bool:
+        """Whether the sentence weighs, wishes or plays what it says of the object."""
+        start = place.clause.sentence.start
+        return self.rules.unreal.search(place.heard.mirror, start, place.object_start) is not None
 
     def _holds_nothing(
         self,
@@ -175,7 +191,7 @@ class Floor:
             return Reason.FILLER
         if clause.asks:
             return Reason.QUESTION
-        if readings:
+        if any(item.dimension not in LOOSE or key in LOOSE for item in readings):
             return None
         standing = bool(clause.markers & _STANDING) or self.rules.standing.search(
             heard.mirror, clause.start, clause.end
@@ -295,6 +311,7 @@ class Floor:
 def placed(quote: str, thing: str, heard: Heard) -> Place | None:
     """Where a quote stands, in its whole clauses, with ``thing`` within them: in words that are meant, else the first."""
     spans = occurrences(heard.turn.content, quote, outside_blocks(heard.turn.content))
+    spans = [span for span in spans if not heard.within_marks(*span)] or spans
     found = [place for span in spans if (place := _widened(thing, heard, *span)) is not None]
     meant = (place for place in found if heard.act_at(place.object_start) is SpeechAct.STATEMENT)
     return next(meant, found[0] if found else None)
@@ -309,6 +326,7 @@ def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
     clauses = tuple(clause for clause in heard.clauses if clause.start < end and start < clause.end)
     if not clauses:
         return None
+    quoted = heard.within_marks(start, end)
     start, end = min(start, clauses[0].said), max(end, clauses[-1].end)
     things = occurrences(heard.turn.content, thing, [(start, end)], case=False)
     if not things:  # words of the object that stand apart: "allergic … to nuts"; the gate looks at each
@@ -320,7 +338,7 @@ def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
     first = next(held, None)
     if first is None:
         return None
-    return Place(heard, clauses, first[0], start, end, *first[1])
+    return Place(heard, clauses, first[0], start, end, *first[1], quoted)
 
 
 def _is_own(place: Place) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.model_extractor.affirmations import affirmation
-from hermes_memory.adapters.model_extractor.contract import Answer, Correction
+from hermes_memory.adapters.model_extractor.contract import Answer, Correction, Statement
 from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Sheet
 from hermes_memory.core.candidate import Affirmation, Candidate, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.grounding import Grounding
-from hermes_memory.core.model import Category, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
 
@@ -45,7 +45,10 @@ class Reader:
             for number in range(len(answer.statements))
         ]
         self._corrections(answer, made, sheet, request, into)
-        into.candidates = _unique([candidate for candidate in made if candidate is not None])
+        kept = [
+            (said, candidate) for said, candidate in zip(answer.statements, made, strict=True) if candidate
+        ]
+        into.candidates = _unique(_apart(kept))
         for said in answer.confirmations:
             turn = _turn_of(said.turn, said.quote, sheet, request)
             memory = sheet.memories.get(said.memory)
@@ -145,6 +148,19 @@ def _anchor(alias: str, sheet: Sheet, request: ExtractionRequest) -> Turn:
     if named is not None and named.role is Role.USER:
         return named
     return next((turn for turn in request.turns if turn.role is Role.USER), request.turns[0])
+
+
+def _apart(made: list[tuple[Statement, Candidate]]) -> list[Candidate]:
+    """Two statements of one sentence whose contents were left to us say what each quotes: the same words twice are one."""
+    told: set[str] = set()
+    apart: list[Candidate] = []
+    for said, candidate in made:
+        quote = said.quote.strip()
+        if candidate.content in told and not said.content and len(quote) <= MAX_CONTENT_CHARS:
+            candidate = replace(candidate, content=quote)
+        told.add(candidate.content)
+        apart.append(candidate)
+    return apart
 
 
 def _unique(candidates: list[Candidate]) -> list[Candidate]:
