@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hermes_memory.adapters.model_extractor.contract import Confirmation
-from hermes_memory.adapters.model_extractor.floor import Floor, Hearing, Place, placed
+from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.placing import Place, placed
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard
 from hermes_memory.adapters.rule_extractor.affirming import names

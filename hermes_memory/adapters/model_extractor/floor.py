@@ -11,38 +11,22 @@ from dataclasses import dataclass, field
 
 from hermes_memory.adapters.model_extractor.contract import Statement
 from hermes_memory.adapters.model_extractor.floor_file import FloorRules
-from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.placing import Place, is_chinese, is_own, placed
+from hermes_memory.adapters.model_extractor.shaping import EVENT, OPINION, PLAN, Shaper
 from hermes_memory.adapters.model_extractor.subjects import whose
-from hermes_memory.adapters.rule_extractor import Heard, HeardClause, RuleExtractor
-from hermes_memory.adapters.rule_extractor.building import with_date
+from hermes_memory.adapters.rule_extractor import Heard, RuleExtractor
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
-from hermes_memory.adapters.rule_extractor.when import Moment
-from hermes_memory.core.bounded import outside_blocks
-from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, Span, SpeechAct
-from hermes_memory.core.dimensions import Dimension, Dimensions
-from hermes_memory.core.model import (
-    MAX_CONTENT_CHARS,
-    USER,
-    Category,
-    Intent,
-    Polarity,
-    Role,
-    Scope,
-    Source,
-    Turn,
-)
+from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.model import USER, Role, Turn
 from hermes_memory.core.reasons import Reason
-from hermes_memory.core.scope import wider
 from hermes_memory.core.text import normal
 
-PLAN, EVENT, OPINION = "plan", "event", "opinion"
 # What fits no dimension of its own: whether it is worth keeping is the rules' to say.
 LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "mood", "need"})
 _WEIGHED = frozenset({"goal", PLAN, "need", "mood"})  # may be told of what is not so yet
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})
-_NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
-_FROM = ("从", "自", "from ", "since ", "starting ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +52,12 @@ class Hearing:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a statement stands: its clauses, and its object within them."""
-
-    heard: Heard
-    clauses: tuple[HeardClause, ...]
-    clause: HeardClause  # the one that holds the object
-    start: int
-    end: int
-    object_start: int
-    object_end: int
-    quoted: bool  # all that is quoted stands in quotation marks of the user's
-
-    @property
-    def turn(self) -> Turn:
-        """The turn."""
-        return self.heard.turn
-
-    @property
-    def thing(self) -> str:
-        """The object as the user wrote it."""
-        return self.turn.content[self.object_start : self.object_end]
-
-
 class Floor:
     """Holds statements against the text."""
 
     def __init__(self, extractor: RuleExtractor, dimensions: Dimensions, rules: FloorRules) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
+        self._shaper = Shaper(extractor.rules, dimensions)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """The request's user turns, heard and read by rule."""
@@ -136,7 +97,7 @@ class Floor:
         subject = self._subject(said, place, key, rule)
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
-        return self._built(said, place, key, act, subject, rule)
+        return self._shaper.candidate(said, place, key, act, subject, rule)
 
     def _dimension(self, said: Statement, place: Place, readings: Sequence[Candidate]) -> str:
         """The dimension that is named, if it is known; the general one for who somebody is where no word tells of it.
@@ -200,12 +161,12 @@ class Floor:
             return Reason.COMMAND
         if act is SpeechAct.DIRECTIVE or question:
             return None
-        if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not _is_own(place):
+        if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not is_own(place):
             return Reason.LOW_VALUE
         if key in LOOSE:
-            dated = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
+            dated = heard.moment(place.start, place.end, clause.markers) is not None and is_own(place)
             return None if dated or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
-        somebody = _is_own(place) or _is_chinese(place)
+        somebody = is_own(place) or is_chinese(place)
         return None if somebody else Reason.LOW_VALUE
 
     def _same_thing(self, key: str, place: Place, readings: Sequence[Candidate]) -> Candidate | None:
@@ -229,129 +190,9 @@ class Floor:
         known = self._dimensions
         return bool(known.safety(key) or known.sensitive(key) or known.freeze_class(key))
 
-    def _built(
-        self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
-    ) -> Candidate | Reason:
-        if said.when and not occurrences(
-            place.turn.content, said.when, [(place.start, place.end)], case=False
-        ):
-            return Reason.UNGROUNDED
-        of = rule.dimension if rule is not None and rule.category is not Category.EVENT else key
-        entry = self._dimensions.get(of)
-        markers = place.clause.markers | (rule.markers if rule else frozenset())
-        moment = self._moment(said, place, markers)
-        past = place.heard.past(place.start, place.end, markers)
-        ahead = (
-            not past
-            and entry is not None
-            and entry.category is Category.FACT
-            and _ahead(place, moment, markers)
-        )
-        episode = past or ahead or act is SpeechAct.OPINION or _is_event(said, entry, rule)
-        dimension = _of_episode(of, entry, act, ahead=ahead) if episode else of
-        if episode and moment is not None:
-            markers -= {Marker.TEMPORARY}  # the words name a date, not a passing wish
-        weight = self._extractor.rules.weights.get(dimension) or self._extractor.rules.weights[NOTE]
-        valid_from = moment.at if moment and (episode or Marker.LASTING_CHANGE in markers) else None
-        valid_to = place.turn.created_at if past else None
-        if valid_from and valid_to and valid_from > valid_to:
-            valid_from = None
-        return Candidate(
-            span=Span(place.turn.message_id, place.start, place.end, place.turn.session_id),
-            content=self._content(said, place, moment if episode else None),
-            category=Category.EVENT if episode else entry.category if entry else Category.FACT,
-            layer=None if episode or entry is None else entry.layer,
-            subject=subject,
-            predicate=_predicate(said, place, of),
-            object=place.thing,
-            dimension=dimension,
-            polarity=rule.polarity if rule else said.polarity,
-            negative=_is_negative(said, rule) and not past,
-            granularity=said.granularity,
-            scope=_scope(said, markers, place),
-            speech_act=act,
-            markers=markers,
-            source=Source(said.source),
-            intent=_intent(said, act, markers, rule),
-            emotional=said.emotional or place.heard.act_at(place.object_start) is SpeechAct.VENTING,
-            stability=weight.stability if said.stability is None else min(said.stability, weight.stability),
-            importance=weight.importance
-            if said.importance is None
-            else min(said.importance, weight.importance),
-            topic=weight.topic,
-            entities=_entities(said, place, moment),
-            valid_from=valid_from,
-            valid_to=valid_to,
-        )
-
-    def _moment(self, said: Statement, place: Place, markers: frozenset[Marker]) -> Moment | None:
-        """The date in the words the model points to, else in the clause; one within the object is the value itself."""
-        spans = [(place.clause.start, place.clause.end), (place.start, place.end)]
-        if said.when:
-            spans = occurrences(place.turn.content, said.when, [(place.start, place.end)], case=False)
-        found = (place.heard.moment(start, end, markers) for start, end in spans)
-        moment = next((one for one in found if one is not None), None)
-        if moment is None or (place.object_start < moment.end and moment.start < place.object_end):
-            return None
-        return moment
-
-    def _content(self, said: Statement, place: Place, moment: Moment | None) -> str:
-        """In the model's choice of the user's words, else the clauses themselves."""
-        content = said.content.strip()
-        if not content:
-            text = place.turn.content
-            whole = self._trimmed(text[max(place.start, place.clauses[0].said) : place.end])
-            content = whole if len(whole) <= MAX_CONTENT_CHARS else self._trimmed(said.quote)
-        return with_date(content, moment) if moment is not None else content
-
-    def _trimmed(self, words: str) -> str:
-        return self._extractor.rules.grammar.strip_content.sub("", words).strip()
-
-
-def placed(quote: str, thing: str, heard: Heard) -> Place | None:
-    """Where a quote stands, in its whole clauses, with ``thing`` within them: in words that are meant, else the first."""
-    spans = occurrences(heard.turn.content, quote, outside_blocks(heard.turn.content))
-    spans = [span for span in spans if not heard.within_marks(*span)] or spans
-    found = [place for span in spans if (place := _widened(thing, heard, *span)) is not None]
-    meant = (place for place in found if heard.act_at(place.object_start) is SpeechAct.STATEMENT)
-    return next(meant, found[0] if found else None)
-
 
 def _key(turn: Turn) -> tuple[str, str]:
     return turn.session_id, turn.message_id
-
-
-def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
-    """A quote in its whole clauses: what it leaves out ("not", "my sister") is part of what was said."""
-    clauses = tuple(clause for clause in heard.clauses if clause.start < end and start < clause.end)
-    if not clauses:
-        return None
-    quoted = heard.within_marks(start, end)
-    start, end = min(start, clauses[0].said), max(end, clauses[-1].end)
-    things = occurrences(heard.turn.content, thing, [(start, end)], case=False)
-    if not things:  # words of the object that stand apart: "allergic … to nuts"; the gate looks at each
-        words = thing.split()
-        things = (
-            occurrences(heard.turn.content, words[-1], [(start, end)], case=False) if len(words) > 1 else []
-        )
-    held = ((clause, span) for span in things for clause in clauses if span[0] < clause.end)
-    first = next(held, None)
-    if first is None:
-        return None
-    return Place(heard, clauses, first[0], start, end, *first[1], quoted)
-
-
-def _is_own(place: Place) -> bool:
-    """Whether the sentence names the user or somebody of theirs."""
-    sentence = place.clause.sentence
-    named = place.heard.names_somebody(sentence.start, sentence.end)
-    about = place.clause.subject or place.clause.carried
-    return named or (about is not None and not about.unknown)  # "It's raining" names nobody
-
-
-def _is_chinese(place: Place) -> bool:
-    """Chinese leaves out who is meant."""
-    return any("一" <= char <= "鿿" for char in place.heard.mirror[place.clause.start : place.clause.end])
 
 
 def _near(mine: str, theirs: str, *, loosely: bool) -> bool:
@@ -359,63 +200,3 @@ def _near(mine: str, theirs: str, *, loosely: bool) -> bool:
     if not mine or not theirs or not (mine in theirs or theirs in mine):
         return False
     return loosely or 2 * min(len(mine), len(theirs)) >= max(len(mine), len(theirs))
-
-
-def _ahead(place: Place, moment: Moment | None, markers: frozenset[Marker]) -> bool:
-    """Whether it is told of a later day: it does not hold yet ("我下个月搬到杭州")."""
-    if moment is None or moment.side(place.turn.created_at) <= 0 or Marker.HABITUAL in markers:
-        return False
-    return not place.heard.mirror[: moment.start].lower().endswith(_FROM)  # a change that is declared now
-
-
-def _is_event(said: Statement, entry: Dimension | None, rule: Candidate | None) -> bool:
-    if rule is not None and rule.category is Category.EVENT:
-        return True
-    return said.category is Category.EVENT or entry is None or entry.category is Category.EVENT
-
-
-def _of_episode(key: str, entry: Dimension | None, act: SpeechAct, *, ahead: bool) -> str:
-    """An episode fills no slot: it bears on a dimension of episodes."""
-    if act is SpeechAct.OPINION:
-        return OPINION
-    if ahead:
-        return PLAN
-    return key if entry is None or entry.category is Category.EVENT else EVENT
-
-
-def _predicate(said: Statement, place: Place, key: str) -> str:
-    words = said.predicate.strip()
-    stands = words and occurrences(place.turn.content, words, [(place.start, place.end)], case=False)
-    return words if stands else key
-
-
-def _is_negative(said: Statement, rule: Candidate | None) -> bool:
-    return rule.negative if rule else said.negative and said.polarity is Polarity.NEGATIVE
-
-
-def _scope(said: Statement, markers: frozenset[Marker], place: Place) -> Scope:
-    """The narrower of what the model proposes and what the wording allows."""
-    unknown = place.clause.subject is not None and place.clause.subject.unknown
-    floor = Scope.SESSION if unknown else Scope.USER
-    if markers & _NARROW and Marker.LASTING_CHANGE not in markers:
-        floor = Scope.SCENE if place.turn.scene else Scope.SESSION
-    return floor if wider(said.scope, floor) else said.scope
-
-
-def _intent(said: Statement, act: SpeechAct, markers: frozenset[Marker], rule: Candidate | None) -> Intent:
-    """A correction is one only where words of correction stand."""
-    if Marker.CORRECTION in markers:
-        return Intent.CORRECTION
-    if rule is not None:
-        return rule.intent
-    if act is SpeechAct.DIRECTIVE:
-        return Intent.TASK_INSTRUCTION
-    return Intent.STATEMENT if said.intent in (Intent.CORRECTION, Intent.CONFIRMATION) else said.intent
-
-
-def _entities(said: Statement, place: Place, moment: Moment | None) -> tuple[str, ...]:
-    """Those that stand in the words, as they stand there."""
-    text, within = place.turn.content, [(place.start, place.end)]
-    spans = [span for name in said.entities for span in occurrences(text, name, within, case=False)[:1]]
-    found = [text[start:end] for start, end in spans] + ([moment.label] if moment else [])
-    return tuple(dict.fromkeys(found))

@@ -17,10 +17,11 @@ from hermes_memory.errors import InvalidConfig
 
 @dataclass(frozen=True, slots=True)
 class FloorRules:
-    """``nobody``: words about nobody; ``unreal``: words before what is not so; ``theirs``: how a
-    clause opens that is not about who the user is; ``standing``: an order that holds from now on; ``people``: who is who.
+    """Shapes of words, and who is who.
 
-    ``cues``: of a dimension, words of which one stands in what bears on it.
+    ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
+    about who the user is; ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
+    stands in what bears on it.
     """
 
     nobody: Regex

@@ -156,10 +156,9 @@ def _apart(made: list[tuple[Statement, Candidate]]) -> list[Candidate]:
     apart: list[Candidate] = []
     for said, candidate in made:
         quote = said.quote.strip()
-        if candidate.content in told and not said.content and len(quote) <= MAX_CONTENT_CHARS:
-            candidate = replace(candidate, content=quote)
-        told.add(candidate.content)
-        apart.append(candidate)
+        again = candidate.content in told and not said.content and len(quote) <= MAX_CONTENT_CHARS
+        apart.append(replace(candidate, content=quote) if again else candidate)
+        told.add(apart[-1].content)
     return apart
 
 
