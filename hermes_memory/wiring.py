@@ -45,7 +45,7 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
-from hermes_memory.ports.language_model import LanguageModel
+from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
@@ -241,7 +241,8 @@ def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel
     Raises:
         InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
     """
-    return LocalDistiller(build_extractor(settings, model), embedder)
+    most = settings.rules.entry.most_candidates
+    return LocalDistiller(build_extractor(settings, model), embedder, most)
 
 
 def distil_timeout_s(settings: Settings) -> float:
@@ -269,13 +270,17 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
         )
     from hermes_memory.adapters.model_extractor import build_model_extractor
 
-    named = chosen.prompt
     return build_model_extractor(
         model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
-        prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
-        floor=_configs("extraction", "floor.toml"), grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
+        prompt=_prompt_file(settings), floor=_configs("extraction", "floor.toml"),
+        grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
+
+
+def _prompt_file(settings: Settings) -> Path:
+    named = settings.extractor.prompt
+    return Path(named) if names_file(named) else _configs("prompts", f"{named}.toml")
 
 
 def build_language_model(settings: Settings) -> ChatModel:
@@ -311,6 +316,13 @@ def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> Vl
     return VllmModel(
         model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
     )
+
+
+def warm_up_questions(settings: Settings) -> Sequence[Question]:
+    """One for each static prompt that users' questions begin with, about nobody."""
+    from hermes_memory.adapters.model_extractor.building import warming_questions
+
+    return warming_questions(_prompt_file(settings), load_dimensions(_configs("dimensions.toml")))
 
 
 # embedders and rerankers

@@ -56,11 +56,13 @@ def version_of(distribution: str) -> str | None:
 
 
 def look_at_embedder(settings: Settings) -> Finding:
-    """Embed one query with the configured model."""
+    """Embed one query with the configured model; one that stands on GPU nodes is not loaded here."""
     kind = settings.embedder.kind
     try:
-        from hermes_memory.wiring import build_embedder
+        from hermes_memory.wiring import build_embedder, embedder_info
 
+        if settings.embedder.served:
+            return Finding(PART, "embedder", Level.NOTE, f"{embedder_info(settings)}: on GPU nodes, not tried here")
         embedder = build_embedder(settings)
         vector, load_ms, took_ms = asyncio.run(_timed(embedder))
     except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:

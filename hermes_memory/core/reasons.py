@@ -34,6 +34,8 @@ class Reason(StrEnum):
     PLANTED_ORDER = "planted_order"
     PAUSED = "paused"
     OUTDATED = "outdated"
+    UNKNOWN_MEMORY = "unknown_memory"
+    TOO_MANY = "too_many"
     # what happens to what is let in
     NEW = "new"
     DUPLICATE = "duplicate"
@@ -76,3 +78,6 @@ class Reason(StrEnum):
     MENTIONED = "mentioned"
     EDITED = "edited"
     ERASED = "erased"
+
+
+REASONS = {reason.value: reason for reason in Reason}  # by the published code

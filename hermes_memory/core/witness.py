@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hermes_memory.core.candidate import Candidate
+from hermes_memory.core.candidate import SAID, Candidate, Marker
+from hermes_memory.core.dimensions import Dimensions, SafetyClass
 from hermes_memory.core.grounding import Grounding, Reading
 from hermes_memory.core.model import USER, Category, Memory, Polarity, Role, Turn
 from hermes_memory.core.text import normal, same_name
@@ -31,6 +32,7 @@ class Heard:
     before: Sequence[Turn]
     known: Known
     grounding: Grounding
+    dimensions: Dimensions
 
     def question(self) -> str:
         """The assistant's question that the turn is a short answer to; empty if it is none."""
@@ -47,8 +49,55 @@ class Heard:
 
 def borne_out(candidate: Candidate, heard: Heard) -> bool:
     """Whether every word, number, name and negation of the candidate is the user's."""
+    statement = _statement(candidate, heard)
+    return all(
+        holds()
+        for holds in (
+            statement.names_the_object, statement.is_timed, statement.counts, statement.is_signed, statement.is_about, statement.names, statement.is_labelled,
+            statement.is_of_its_class, statement.is_said,
+        )
+    )  # fmt: skip
+
+
+def says_only_yes(heard: Heard) -> bool:
+    """Whether the quote says yes and nothing else."""
+    return heard.grounding.lexicon.bare.fullmatch(heard.grounding.read(heard.quote).plain) is not None
+
+
+def affirms(memory: Memory, heard: Heard) -> bool:
+    """Whether the quote shares a word with the memory, or with a question about it, and does not deny it."""
+    ground = heard.grounding
+    quote, content, question = (ground.read(text) for text in (heard.quote, memory.content, heard.question()))
+    shares = ground.shares(memory.content, quote) or ground.shares(memory.object, quote)
+    asked = ground.shares(memory.object, question) and ground.shares(heard.question(), quote)
+    regions = ground.around(content, quote)
+    return (shares or asked) and ground.negated(content) in {ground.negated(quote, *one) for one in regions}
+
+
+def declares(candidate: Candidate, name: str, heard: Heard) -> bool:
+    """Whether a literal word of class ``name`` was said: in the quote, in the question it answers, or in what it corrects.
+
+    Faith may be told of beside what follows from it: "I'm Muslim, I don't eat pork".
+    """
     read = heard.grounding.read
-    statement = _Statement(
+    statement = _statement(candidate, heard)
+    texts = [statement.quote, read(heard.question()), *statement.corrected()]
+    if name == SafetyClass.RELIGIOUS_TABOO:
+        texts.append(statement.turn)
+    return heard.grounding.cue(name, *texts)
+
+
+def earned(candidate: Candidate, heard: Heard) -> Candidate:
+    """The candidate without the weight of a correction where the turn holds no word of one."""
+    corrects = heard.grounding.lexicon.corrects.search(heard.grounding.read(heard.turn.content).plain)
+    if corrects or Marker.CORRECTION not in candidate.markers:
+        return candidate
+    return replace(candidate, markers=candidate.markers - {Marker.CORRECTION})
+
+
+def _statement(candidate: Candidate, heard: Heard) -> _Statement:
+    read = heard.grounding.read
+    return _Statement(
         candidate,
         heard,
         read(_LABEL.sub("", candidate.content)),
@@ -56,13 +105,6 @@ def borne_out(candidate: Candidate, heard: Heard) -> bool:
         read(heard.quote),
         read(heard.turn.content),
     )
-    return all(
-        holds()
-        for holds in (
-            statement.names_the_object, statement.is_timed, statement.counts, statement.is_about, statement.names,
-            statement.is_said,
-        )
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +136,16 @@ class _Statement:
         known = self.quote.figures | self._of_dates()
         return not self._ground.strange_figures(self.content, known)
 
+    def is_signed(self) -> bool:
+        """Signs that say something, a currency or a face, are the user's."""
+        return not self._ground.strange_signs(self.content, self.quote)
+
+    def is_of_its_class(self) -> bool:
+        """An allergy is called one, or told by what it does; that it is over may be told in other words."""
+        if self.candidate.dimension != SafetyClass.ALLERGY or self.candidate.polarity is Polarity.NEGATIVE:
+            return True
+        return declares(self.candidate, SafetyClass.ALLERGY, self.heard)
+
     def is_about(self) -> bool:
         """Whom it is about was named: in the turn, in what was said before it, or by the memory it goes on about."""
         who, stands = self.candidate.subject, self._ground.stands
@@ -118,6 +170,14 @@ class _Statement:
             for name in self.candidate.entities
         )
 
+    def is_labelled(self) -> bool:
+        """A predicate that would stand before the object as its label is the user's; a known dimension has its own label."""
+        candidate, known = self.candidate, self.heard.dimensions
+        if candidate.dimension in known or candidate.predicate == candidate.dimension == SAID:
+            return True
+        asked = self._ground.read(self.heard.question())
+        return any(self._ground.stands(candidate.predicate, text) for text in (self.quote, asked))
+
     def is_said(self) -> bool:
         """The words of the content were said, and whether it is so as they say."""
         question = self._ground.read(self.heard.question())
@@ -126,7 +186,7 @@ class _Statement:
             return not self._ground.equates(self.content, self.thing, sources) and self._agrees(question)
         return any(
             not self._ground.strange(self.content, [self.quote, source]) and self._agrees(source)
-            for source in self._corrected()
+            for source in self.corrected()
         )
 
     def _agrees(self, source: Reading) -> bool:
@@ -144,7 +204,7 @@ class _Statement:
 
     def _has_sign(self, source: Reading) -> bool:
         ground = self._ground
-        if self.candidate.polarity is Polarity.NEGATIVE:
+        if self.candidate.polarity is Polarity.NEGATIVE or self.candidate.negative:
             against = ground.lexicon.against
             return any(ground.negated(text) or against.search(text.plain) for text in (self.quote, source))
         if self.candidate.category is Category.EVENT:
@@ -154,7 +214,7 @@ class _Statement:
             self.thing
         )
 
-    def _corrected(self) -> Iterator[Reading]:
+    def corrected(self) -> Iterator[Reading]:
         """What a correction may be about: an earlier turn of the user's, or a memory whose object it names."""
         ground = self._ground
         if not (ground.short(self.turn) and ground.lexicon.corrects.search(self.turn.plain)):

@@ -335,7 +335,7 @@ def test_the_quote_of_a_lost_span_is_empty() -> None:
 )
 def test_spec_4_1_3_a_faith_is_never_inferred_either(key: str) -> None:
     packaged = load_dimensions(Path(__file__).resolve().parents[2] / "configs" / "dimensions.toml")
-    turn = said("我每周去寺里")
+    turn = said("我每周去寺里，过敏")
     room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry, grounding())
     guess = a_candidate(turn, dimension=key, object="寺", source=Source.INFERRED)
     assert refusal(guess, room) is Reason.SENSITIVE_INFERRED

@@ -104,8 +104,8 @@ class Builder:
         dimension = words.lasting or NOTE
         entry, weight = self._dimensions.get(dimension), self._weight(dimension)
         content = self._trim(turn.content, words.start, words.end)
-        dated = words.moment is not None and not self._only_today(content, words.moment, turn)
-        markers = words.markers - ({Marker.TEMPORARY} if dated else set())
+        has_date = words.moment is not None and not self._only_today(content, words.moment, turn)
+        markers = words.markers - ({Marker.TEMPORARY} if has_date else set())
         if words.moment:
             content = with_date(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
