@@ -55,7 +55,10 @@ async def test_a_batch_without_a_word_of_the_user_is_not_asked_about() -> None:
 
 async def test_every_user_turn_is_accounted_for() -> None:
     found = await extractor(Told(saying(HOBBY))).extract(request("我喜欢烘焙", "谢谢", "灯在中午一直闪"))
-    assert {one.message_id: one.reason for one in found.refusals} == {"m1": Reason.FILLER, "m2": Reason.LOW_VALUE}
+    assert {one.message_id: one.reason for one in found.refusals} == {
+        "m1": Reason.FILLER,
+        "m2": Reason.LOW_VALUE,
+    }
 
 
 async def test_an_answer_without_form_is_asked_for_once_more_and_told_what_was_wrong() -> None:
@@ -153,7 +156,9 @@ async def test_what_matters_much_is_asked_about_a_second_time() -> None:
 
 
 async def test_what_is_not_supported_is_refused() -> None:
-    found = await extractor(Told(saying(CITY, {**HOBBY, "turn": "T2"}), NO)).extract(request("我住在苏州", "我喜欢烘焙"))
+    found = await extractor(Told(saying(CITY, {**HOBBY, "turn": "T2"}), NO)).extract(
+        request("我住在苏州", "我喜欢烘焙")
+    )
     assert [one.object for one in found.candidates] == ["烘焙"]
     assert [(one.message_id, one.reason) for one in found.refusals] == [("m0", Reason.NOT_SUPPORTED)]
 
