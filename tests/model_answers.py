@@ -61,12 +61,13 @@ def prompt() -> Prompt:
 
 @cache
 def floor() -> Floor:
-    return Floor(rules(), dimensions(), load_floor(CONFIGS / "extraction" / "floor.toml"))
+    grounding = load_grounding(CONFIGS / "words" / "grounding.toml")
+    return Floor(rules(), dimensions(), load_floor(CONFIGS / "extraction" / "floor.toml"), grounding)
 
 
 @cache
 def reader() -> Reader:
-    return Reader(floor(), dimensions(), load_grounding(CONFIGS / "words" / "grounding.toml"))
+    return Reader(floor(), dimensions())
 
 
 def extractor(model: Any, *, fallback: Fallback = "rules", second_opinion: float = 0.8) -> ModelExtractor:

@@ -19,6 +19,7 @@ from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import USER, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
@@ -55,8 +56,11 @@ class Hearing:
 class Floor:
     """Holds statements against the text."""
 
-    def __init__(self, extractor: RuleExtractor, dimensions: Dimensions, rules: FloorRules) -> None:
+    def __init__(
+        self, extractor: RuleExtractor, dimensions: Dimensions, rules: FloorRules, grounding: Grounding
+    ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
+        self.grounding = grounding
         self._shaper = Shaper(extractor.rules, dimensions)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
@@ -96,6 +100,9 @@ class Floor:
         rule = self._same_thing(key, place, readings)
         subject = self._subject(said, place, key, rule)
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
+            return Reason.UNGROUNDED
+        declared = rule is None and said.source == "explicit"  # the gate refuses the other
+        if declared and not self._is_literal(key, place, hearing.question.get(_key(turn), "")):
             return Reason.UNGROUNDED
         return self._shaper.candidate(said, place, key, act, subject, rule)
 
@@ -184,6 +191,13 @@ class Floor:
             return True
         avoids = self._dimensions.avoids(key) or self._dimensions.avoids(rule.dimension)
         return rule.polarity is not said.polarity and not avoids
+
+    def _is_literal(self, key: str, place: Place, question: str) -> bool:
+        """Whether a word of its class stands in the words, or in the question, where it protects or freezes."""
+        read = self.grounding.read
+        named = [name for name in (self._dimensions.safety(key), self._dimensions.freeze_class(key)) if name]
+        said = read(place.turn.content[place.start : place.end]), read(question)
+        return not named or any(self.grounding.cue(name, *said) for name in named)
 
     def _guarded(self, key: str) -> bool:
         """Whether statements of it are frozen at once, kept apart, or never settled without asking."""

@@ -10,7 +10,6 @@ from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Sheet
 from hermes_memory.core.candidate import Affirmation, Candidate, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
@@ -34,8 +33,8 @@ class Read:
 class Reader:
     """Reads answers; holds no state between them."""
 
-    def __init__(self, floor: Floor, dimensions: Dimensions, grounding: Grounding) -> None:
-        self._floor, self._dimensions, self._grounding = floor, dimensions, grounding
+    def __init__(self, floor: Floor, dimensions: Dimensions) -> None:
+        self._floor, self._dimensions = floor, dimensions
 
     def read(self, answer: Answer, sheet: Sheet, request: ExtractionRequest, hearing: Hearing) -> Read:
         """All that is believed of ``answer``, and a reason for all that is not; every user turn is accounted for."""
@@ -57,7 +56,7 @@ class Reader:
             elif isinstance(turn, Reason):
                 into.refuse(_anchor(said.turn, sheet, request), turn)
             else:
-                found = affirmation(said, memory, turn, hearing, self._floor, self._grounding)
+                found = affirmation(said, memory, turn, hearing, self._floor)
                 if isinstance(found, Reason):
                     into.refuse(turn, found)
                 elif found not in into.affirmations:
