@@ -61,7 +61,7 @@ class Floor:
     ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
         self.grounding = grounding
-        self._shaper = Shaper(extractor.rules, dimensions)
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """The request's user turns, heard and read by rule."""
@@ -99,6 +99,8 @@ class Floor:
             return refused
         rule = self._same_thing(key, place, readings)
         subject = self._subject(said, place, key, rule)
+        if rule is None and key not in _WEIGHED and _is_conditional(place):
+            return Reason.HYPOTHETICAL
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
         declared = rule is None and said.source == "explicit"  # the gate refuses the other
@@ -132,12 +134,23 @@ class Floor:
         if rule is not None and rule.dimension == key and people.same_person(said.subject, rule.subject):
             return rule.subject
         subject = whose(said.subject, place.clause, place.heard, place.object_start, people)
-        another = place.clause.addressed or (key in self.rules.cues and self._is_theirs(place))
+        another = (
+            place.clause.addressed
+            or (key in self.rules.cues and self._is_theirs(place))
+            or (key not in LOOSE and self._is_anybodys(place))
+        )
         return None if another and subject == USER else subject
 
     def _is_theirs(self, place: Place) -> bool:
         """Whether the clause is about what is the user's: "our company has an office in Oslo", "my doctor is from Chile"."""
         return self.rules.theirs.match(place.heard.mirror, place.clause.said, place.clause.end) is not None
+
+    def _is_anybodys(self, place: Place) -> bool:
+        """Whether the clause is about somebody, people or a thing: "Someone in my class is allergic"."""
+        found = self.rules.anybody.match(place.heard.mirror, place.clause.said, place.clause.end)
+        if found is None or place.clause.subject is not None:
+            return False
+        return not place.heard.user_between(found.end(), place.object_start)
 
     def _is_unreal(self, place: Place) -> bool:
         """Whether the sentence weighs, wishes or plays what it says of the object."""
@@ -207,6 +220,13 @@ class Floor:
 
 def _key(turn: Turn) -> tuple[str, str]:
     return turn.session_id, turn.message_id
+
+
+def _is_conditional(place: Place) -> bool:
+    """Whether it would be so on a condition, and the condition is not on something that happens again and again."""
+    sentence = place.clause.sentence
+    met = Marker.CONDITIONAL in place.clause.markers
+    return met and not place.heard.habit(sentence.start, sentence.end)
 
 
 def _near(mine: str, theirs: str, *, loosely: bool) -> bool:

@@ -6,7 +6,7 @@ from hermes_memory.adapters.model_extractor.contract import Statement
 from hermes_memory.adapters.model_extractor.locating import occurrences
 from hermes_memory.adapters.model_extractor.placing import Place
 from hermes_memory.adapters.rule_extractor.building import with_date
-from hermes_memory.adapters.rule_extractor.data import Rules
+from hermes_memory.adapters.rule_extractor.data import Regex, Rules
 from hermes_memory.adapters.rule_extractor.lasting import NOTE
 from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.candidate import Candidate, Marker, Span, SpeechAct
@@ -16,6 +16,7 @@ from hermes_memory.core.reasons import Reason
 from hermes_memory.core.scope import wider
 
 PLAN, EVENT, OPINION = "plan", "event", "opinion"
+GENERAL = "interest"  # what the rules call a liking whose kind they do not know
 _NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
 _FROM = ("从", "自", "from ", "since ", "starting ")
 
@@ -23,8 +24,8 @@ _FROM = ("从", "自", "from ", "since ", "starting ")
 class Shaper:
     """Makes candidates of statements that the floor bears."""
 
-    def __init__(self, rules: Rules, dimensions: Dimensions) -> None:
-        self._rules, self._dimensions = rules, dimensions
+    def __init__(self, rules: Rules, dimensions: Dimensions, done: Regex) -> None:
+        self._rules, self._dimensions, self._done = rules, dimensions, done
 
     def candidate(
         self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
@@ -37,7 +38,8 @@ class Shaper:
             place.turn.content, said.when, [(place.start, place.end)], case=False
         ):
             return Reason.UNGROUNDED
-        of = rule.dimension if rule is not None and rule.category is not Category.EVENT else key
+        finer = rule is not None and rule.category is not Category.EVENT and rule.dimension != GENERAL
+        of = rule.dimension if rule is not None and finer else key
         entry = self._dimensions.get(of)
         markers = place.clause.markers | (rule.markers if rule else frozenset())
         moment = self._moment(said, place, markers)
@@ -92,6 +94,12 @@ class Shaper:
             spans = occurrences(place.turn.content, said.when, [(place.start, place.end)], case=False)
         found = (place.heard.moment(start, end, markers) for start, end in spans)
         moment = next((one for one in found if one is not None), None)
+        clause = place.clause
+        if moment is not None and moment.side(place.turn.created_at) > 0:
+            if self._done.search(place.heard.mirror, clause.start, clause.end):
+                moment = moment.before()
+                if moment.ahead:
+                    return None  # what has happened is not ahead, and when it was is not said
         if moment is None or (place.object_start < moment.end and moment.start < place.object_end):
             return None
         return moment

@@ -98,6 +98,10 @@ class Heard:
         marked = (*quoted(self.mirror), *(hit.span() for hit in _TITLE.finditer(self.mirror)))
         return any(a < start and end < b for a, b in marked)
 
+    def habit(self, start: int, end: int) -> bool:
+        """Whether a condition there is on something real ("if I eat dairy I get cramps")."""
+        return self._rules.speech.habit_condition.search(self.mirror, start, end) is not None
+
     def names_somebody(self, start: int, end: int) -> bool:
         """Whether the user, or somebody of theirs, is named there."""
         grammar = self._rules.grammar
