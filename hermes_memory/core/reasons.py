@@ -17,7 +17,6 @@ class Reason(StrEnum):
     TOO_LONG = "too_long"
     UNGROUNDED = "ungrounded"
     NOT_A_USER_TURN = "not_a_user_turn"
-    UNKNOWN_MEMORY = "unknown_memory"
     NOT_SUPPORTED = "not_supported"
     PRIVACY = "privacy"
     SENSITIVE_INFERRED = "sensitive_inferred"
