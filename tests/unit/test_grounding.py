@@ -107,6 +107,8 @@ def test_every_place_is_looked_at_where_the_words_stand_equally_close() -> None:
     assert {ground.negated(quote, start, end) for start, end in ground.around(said, quote)} == {True, False}
     apart, twice = ground.read("cats dogs"), ground.read("cats or dogs, no cats, dogs")
     assert len(ground.around(apart, twice)) == 1
+    (here,) = ground.around(ground.read("dogs cats"), ground.read("cats, cats, then dogs"))
+    assert here == (4, 21)
     assert len(ground.around(apart, ground.read("cats or dogs. No cats or dogs"))) == 2
 
 
