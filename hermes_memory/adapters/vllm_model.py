@@ -46,7 +46,7 @@ class BatchWatch:
         self.running = self.waiting = self.widest = 0
 
     def __call__(self, *_: Any, **__: Any) -> BatchWatch:
-        """vLLM makes a logger for each engine: there is one."""
+        """A logger for each engine is what vLLM makes: there is one."""
         return self
 
     def record(self, scheduler_stats: Any, *_: Any, **__: Any) -> None:
@@ -186,7 +186,7 @@ class VllmModel:
             raise InvalidConfig(
                 "extractor", f"the engine refuses the question: {type(error).__name__}"
             ) from None
-        except Exception as error:  # the engine's own: what it says may quote the question
+        except Exception as error:  # noqa: BLE001  # the engine's own: what it says may quote the question
             raise ModelFailed(WHAT, f"the engine failed: {type(error).__name__}") from None
         return output
 
