@@ -88,8 +88,8 @@ class VllmModel:
 
     @property
     def name(self) -> str:
-        """The model's name; of a folder its last part."""
-        return self._model.rstrip("/").rpartition("/")[2]
+        """The model's name; see ``spoken``."""
+        return spoken(self._model)
 
     @property
     def loaded(self) -> Loaded:
@@ -189,6 +189,11 @@ class VllmModel:
         except Exception as error:  # noqa: BLE001  # the engine's own: what it says may quote the question
             raise ModelFailed(WHAT, f"the engine failed: {type(error).__name__}") from None
         return output
+
+
+def spoken(model: str) -> str:
+    """How evidence and people name a model: by its name, or by the last part of the folder that it lies in."""
+    return model.rstrip("/").rpartition("/")[2] if model.startswith("/") else model
 
 
 def _arguments(model: str, further: Mapping[str, Any]) -> Any:

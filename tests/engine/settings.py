@@ -30,7 +30,7 @@ def overrides(**extractor: Any) -> dict[str, Any]:
         "embedder": {"kind": "hash", "calibration": "hash"},
         "actors": {"hosts": 1},
         "extractor": {
-            "kind": "vllm", "model": str(running().model), "num_gpus": 1.0, "max_tokens": 96, "delay_s": 0.2,
+            "kind": "vllm", "model": str(running().model), "num_gpus": 1.0, "max_tokens": 160, "delay_s": 0.2,
             "timeout_s": 120.0, "engine": arguments(), **extractor,
         },
     }  # fmt: skip

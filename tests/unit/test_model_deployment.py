@@ -83,7 +83,7 @@ def test_only_the_kind_vllm_asks_the_clusters_own_model() -> None:
     assert served_model(load_settings()) is None
     model = served_model(settings(model="/models/small", timeout_s=9.0))
     assert isinstance(model, ServedModel)
-    assert (model.name, model._timeout_s) == ("/models/small", 9.0 + MODEL_GRACE_S)
+    assert (model.name, model._timeout_s) == ("small", 9.0 + MODEL_GRACE_S)
 
 
 # what a person is told

@@ -296,7 +296,7 @@ async def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_configuration_names_the_model_or_takes_the_recommended_one(vllm: list[Engine]) -> None:
     settings = load_settings(overrides={"extractor": {"kind": "vllm"}})
-    assert build_vllm_model(settings).name == RECOMMENDED.rpartition("/")[2]
+    assert build_vllm_model(settings).name == RECOMMENDED
     own = load_settings(overrides={"extractor": {"kind": "vllm", "model": "/models/own/", "engine": {"max_model_len": 9}}})
     model = build_vllm_model(own)
     asyncio.run(model.start())
