@@ -17,6 +17,7 @@ from bench import (
     cluster_adapters,
     conflict_suite,
     counting_cost,
+    extraction_calls,
     extraction_quality,
     extraction_zh,
     gate_cost,
@@ -28,6 +29,7 @@ from bench import (
     recall_quality,
     relatedness,
     scale_out,
+    served_embedding,
     warm_memory,
 )
 from bench.recall_quality.data import LOCOMO
@@ -71,11 +73,13 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "ledgers": Benchmark(ledger_cost.run, ledger_cost.LIMITS),
     "recall-load": Benchmark(recall_load.run, recall_load.LIMITS),
     "cluster-adapters": Benchmark(cluster_adapters.run, cluster_adapters.LIMITS),
+    "served-embedding": Benchmark(served_embedding.run, served_embedding.LIMITS),
     "scale-out": Benchmark(scale_out.run, scale_out.LIMITS),
     "archive-search": Benchmark(archive_search.run, archive_search.LIMITS),
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
+    "extraction-calls": Benchmark(extraction_calls.run, extraction_calls.LIMITS, LOCOMO),
     "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
@@ -150,6 +151,18 @@ class ExtractorSettings:
     target_ongoing_requests: Annotated[int, Field(ge=1)]
     max_ongoing_requests: Annotated[int, Field(ge=1)]
     engine: Mapping[str, str | int | float | bool]
+
+    @property
+    def told(self) -> str:
+        """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
+        if self.kind == "rules":
+            return "the rules, zh and en"
+        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
+        if self.kind == "openai":
+            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+        failing = "the rules read" if self.fallback == "rules" else "turns wait"
+        return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,9 @@ from hermes_memory.errors import InvalidConfig
 
 HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
-HEALTH_S, HEALTH_LIMIT_S = (
-    5.0,
-    30.0,
-)  # of a replica with an engine: how often it is asked, and how long it may take
+# Of a replica with an engine: how often it is asked, and how long it may take.
+HEALTH_S, HEALTH_LIMIT_S = 5.0, 30.0
+EMBEDDER_HEALTH_S = 2.0  # a recall waits for it: so long goes by before one that has died is made again
 DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 
 
@@ -81,6 +80,7 @@ def of_embedder(settings: Settings) -> dict[str, Any]:
         "max_queued_requests": serve.max_ongoing_requests,  # of each caller; one more is told at once
         "graceful_shutdown_wait_loop_s": DRAIN_LOOK_S,
         "graceful_shutdown_timeout_s": serve.drain_s,
+        "health_check_period_s": EMBEDDER_HEALTH_S,
         "ray_actor_options": {"num_cpus": serve.replica_cpus, "num_gpus": chosen.num_gpus},
     }
 

@@ -36,18 +36,19 @@ def _python() -> Finding:
 
 
 def _needed(name: str) -> Finding:
-    version = _version(name)
+    version = version_of(name)
     return Finding(PART, name, Level.OK if version else Level.PROBLEM, version or "not installed")
 
 
 def _extra(name: str, distribution: str) -> Finding:
-    version = _version(distribution)
+    version = version_of(distribution)
     if version:
         return Finding(PART, name, Level.OK, f"{version} (extra)")
     return Finding(PART, name, Level.NOTE, f"not installed; optional: pip install 'hermes-memory[{name}]'")
 
 
-def _version(distribution: str) -> str | None:
+def version_of(distribution: str) -> str | None:
+    """The version of what is installed; None if it is not. Nothing is imported."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -55,11 +56,13 @@ def _version(distribution: str) -> str | None:
 
 
 def look_at_embedder(settings: Settings) -> Finding:
-    """Embed one query with the configured model."""
+    """Embed one query with the configured model; one that stands on GPU nodes is not loaded here."""
     kind = settings.embedder.kind
     try:
-        from hermes_memory.wiring import build_embedder
+        from hermes_memory.wiring import build_embedder, embedder_info
 
+        if settings.embedder.served:
+            return Finding(PART, "embedder", Level.NOTE, f"{embedder_info(settings)}: on GPU nodes, not tried here")
         embedder = build_embedder(settings)
         vector, load_ms, took_ms = asyncio.run(_timed(embedder))
     except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:

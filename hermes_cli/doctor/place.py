@@ -33,12 +33,20 @@ def look_at_plan(settings: Settings, data: Path) -> list[Finding]:
     rows = {
         "ledger": f"{settings.ledger.kind}, {data / DATABASE}, synchronous {settings.ledger.synchronous}",
         "index": _index(settings),
-        "embedder": f"{_embedder(settings)}, in the app and in the distiller",
-        "extractor": f"rules, zh and en, in {serve.distiller_replicas} distiller(s)",
+        "embedder": f"{_embedder(settings)}, {_embeds_where(settings)}",
+        "extractor": f"{settings.extractor.told}; in {serve.distiller_replicas} distiller(s)",
         "users": f"{actors.placement} placement, {actors.hosts} host(s) of {actors.memory_budget_mb} MB",
         "app": f"Ray Serve at http://{serve.host}:{serve.port}",
     }
     return [Finding("would run", name, Level.OK, detail) for name, detail in rows.items()]
+
+
+def _embeds_where(settings: Settings) -> str:
+    chosen = settings.embedder
+    if not chosen.served:
+        return "in the app and in the distiller"
+    most = f" to {chosen.max_replicas}" if chosen.max_replicas > chosen.replicas else ""
+    return f"on GPU nodes, for all: {chosen.replicas}{most} replica(s) with {chosen.num_gpus:g} GPU(s) each"
 
 
 def _index(settings: Settings) -> str:

@@ -104,14 +104,11 @@ def _started(what: str, section: str, arguments: Mapping[str, Any]) -> Any:
     except ImportError as error:
         raise InvalidConfig(f"{section}.kind", "needs vLLM: pip install 'hermes-memory[vllm]'") from error
     try:
-        given = AsyncEngineArgs(**arguments)
-    except TypeError as error:  # names the argument that it does not know
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+    except TypeError as error:  # names the argument that vLLM does not know
         raise InvalidConfig(f"{section}.engine", f"is not what vLLM takes: {error}") from None
-    except ValueError as error:
-        raise InvalidConfig(f"{section}.engine", f"is not what vLLM takes: {type(error).__name__}") from error
-    try:
-        return AsyncLLM.from_engine_args(given)
     except (OSError, ValueError) as error:
-        raise InvalidConfig(f"{section}.model", f"cannot be loaded: {type(error).__name__}") from error
+        why = f"cannot be loaded with {section}.engine as it is: {type(error).__name__}"
+        raise InvalidConfig(f"{section}.model", why) from error
     except RuntimeError as error:  # its own processes tell why, on standard error
         raise ModelFailed(what, f"its engine does not start: {type(error).__name__}") from error

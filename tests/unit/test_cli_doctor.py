@@ -56,6 +56,33 @@ def test_the_same_is_shown_to_people(config: Path, tmp_path: Path) -> None:
         assert part in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ("", "hash, in the app and in the distiller"),
+        ("num_gpus = 0.5\n", "hash, on GPU nodes, for all: 1 replica(s) with 0.5 GPU(s) each"),
+        ("num_gpus = 1\nmax_replicas = 4\n", "hash, on GPU nodes, for all: 1 to 4 replica(s) with 1 GPU(s) each"),
+    ],
+)
+def test_where_embedding_runs_is_told(more: str, where: str, doctor: Doctor, config: Path) -> None:
+    config.write_text(config.read_text().replace("[serve]", f"{more}[serve]"))
+    result, found = doctor()
+    assert result.exit_code == 0, result.output
+    assert found["would run", "embedder"]["detail"] == where
+    assert found["installed", "embedder"]["level"] == ("note" if more else "ok")
+
+
+def test_a_model_for_gpu_nodes_is_not_loaded_here_but_must_be_configured(doctor: Doctor, config: Path) -> None:
+    own = config.read_text().replace('kind = "hash"', 'kind = "vllm"\nnum_gpus = 1\nmodel = "bge"')
+    config.write_text(own)
+    result, found = doctor()
+    assert result.exit_code == 1
+    assert "embedder.dimension: must be given" in found["installed", "embedder"]["detail"]
+    config.write_text(own.replace('model = "bge"', 'model = "bge"\ndimension = 64'))
+    _, found = doctor()
+    assert found["installed", "embedder"]["detail"] == "bge (64 dimensions): on GPU nodes, not tried here"
+
+
 def test_the_data_directorys_state_is_told(doctor: Doctor, config: Path, tmp_path: Path) -> None:
     with Memory.open(tmp_path / "data", config=config):
         _, found = doctor()

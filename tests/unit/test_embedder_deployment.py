@@ -65,6 +65,7 @@ def test_so_many_replicas_with_so_many_gpus_each() -> None:
         "max_queued_requests": 512,
         "graceful_shutdown_wait_loop_s": 0.2,
         "graceful_shutdown_timeout_s": 10.0,
+        "health_check_period_s": 2.0,
         "ray_actor_options": {"num_cpus": 0.0, "num_gpus": 2},
     }
 

@@ -220,7 +220,7 @@ def refuses(error: Exception) -> Any:
     ("arguments", "start", "kind", "says"),
     [
         ({"model": "m", "max_modl_len": 5}, None, InvalidConfig, r"embedder\.engine: .*'max_modl_len'"),
-        ({"model": "m", "dtype": "nonsense"}, None, InvalidConfig, r"embedder\.engine: .* ValueError"),
+        ({"model": "m", "dtype": "nonsense"}, None, InvalidConfig, r"embedder\.model: .* ValueError"),
         ({"model": "m"}, refuses(OSError(SECRET)), InvalidConfig, r"embedder\.model: .* OSError"),
         ({"model": "m"}, refuses(ValueError(SECRET)), InvalidConfig, r"embedder\.model: .* ValueError"),
         ({"model": "m"}, refuses(RuntimeError(SECRET)), ModelFailed, r"does not start: RuntimeError"),

