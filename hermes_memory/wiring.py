@@ -313,7 +313,10 @@ def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> Vl
     """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
     chosen = settings.extractor
     return VllmModel(
-        chosen.model or RECOMMENDED, timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+        chosen.model or RECOMMENDED,
+        timeout_s=chosen.timeout_s,
+        arguments=chosen.engine,
+        stat_loggers=stat_loggers,
     )
 
 

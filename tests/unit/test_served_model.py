@@ -45,6 +45,7 @@ class Handle:
     def __init__(self, *troubles: Exception, takes_s: float = 0.0) -> None:
         self.troubles, self.takes_s = list(troubles), takes_s
         self.asked: list[Question] = []
+        self.was_asked = asyncio.Event()
         self.cancelled = self.found = 0
 
     @property
@@ -53,6 +54,7 @@ class Handle:
 
     def _remote(self, question: Question) -> Response:
         self.asked.append(question)
+        self.was_asked.set()
         return Response(self)
 
 
@@ -70,7 +72,9 @@ class Looks:
         return found
 
 
-def over(handle: Handle, *standings: Standing | Exception, timeout_s: float = 5.0) -> tuple[ServedModel, Looks]:
+def over(
+    handle: Handle, *standings: Standing | Exception, timeout_s: float = 5.0
+) -> tuple[ServedModel, Looks]:
     looks = Looks(*(standings or (Standing.READY,)))
 
     def find() -> Handle:
@@ -129,7 +133,7 @@ async def test_a_pause_that_the_engine_asks_for_is_kept() -> None:
 
 async def test_one_that_is_busy_is_there() -> None:
     handle = Handle(BackPressureError(num_queued_requests=1, max_queued_requests=1))
-    model, looks = over(handle)
+    model, _ = over(handle)
     with pytest.raises(ModelFailed, match="too many") as raised:
         await model.answer(QUESTION)
     assert raised.value.after_s == LOOK_S
@@ -149,8 +153,7 @@ async def test_whoever_stops_waiting_takes_the_question_back() -> None:
     handle = Handle(takes_s=60)
     model, _ = over(handle)
     asking = asyncio.create_task(model.answer(QUESTION))
-    while not handle.asked:
-        await asyncio.sleep(0.001)
+    await handle.was_asked.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
@@ -176,7 +179,8 @@ async def test_a_serve_that_does_not_say_is_a_model_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "status"), [(Standing.READY, "ready"), (Standing.STARTING, "degraded"), (Standing.WAITING, "degraded")]
+    ("standing", "status"),
+    [(Standing.READY, "ready"), (Standing.STARTING, "degraded"), (Standing.WAITING, "degraded")],
 )
 async def test_readiness_names_the_extractor_and_goes_on_without_it(standing: Standing, status: str) -> None:
     model, _ = over(Handle(), standing)
@@ -191,7 +195,9 @@ async def test_readiness_names_the_extractor_and_goes_on_without_it(standing: St
 
 
 def app(status: str = "DEPLOYING", **states: int) -> Any:
-    return SimpleNamespace(status=status, deployments={served.DEPLOYMENT: SimpleNamespace(replica_states=states)})
+    return SimpleNamespace(
+        status=status, deployments={served.DEPLOYMENT: SimpleNamespace(replica_states=states)}
+    )
 
 
 def node(gpus: float, *, alive: bool = True) -> dict[str, Any]:
