@@ -71,7 +71,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HERMES_CACHE_DIR", str(tmp_path / "cache"))
     played = Machine(tmp_path)
     which: Callable[..., str | None] = lambda *_, **__: f"{played.path}/uv"  # noqa: E731
-    monkeypatch.setattr(installing.shutil, "which", which)
+    monkeypatch.setattr("shutil.which", which)
     monkeypatch.setattr(installing, "WANTED_BYTES", 0)
     return played
 
@@ -122,7 +122,7 @@ def test_without_room_nothing_is_begun(machine: Machine, monkeypatch: pytest.Mon
 
 
 def test_without_uv_it_says_where_to_get_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     with pytest.raises(EngineNotToBeHad, match="make install"):
         install(machine.tell)
 
