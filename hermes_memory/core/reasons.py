@@ -33,6 +33,7 @@ class Reason(StrEnum):
     PLANTED_ORDER = "planted_order"
     PAUSED = "paused"
     OUTDATED = "outdated"
+    UNKNOWN_MEMORY = "unknown_memory"
     TOO_MANY = "too_many"
     # what happens to what is let in
     NEW = "new"
