@@ -38,7 +38,7 @@ class VllmEngine:
         load: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> None:
         self._arguments, self._what = arguments, what
-        self._load = load or partial(_started, what, section)
+        self._load = load or partial(started, what, section)
         self._loading: asyncio.Task[Any] | None = None
 
     async def loaded(self) -> None:
@@ -95,7 +95,19 @@ def _end(loading: asyncio.Task[Any]) -> None:
         loading.result().shutdown()
 
 
-def _started(what: str, section: str, arguments: Mapping[str, Any]) -> Any:
+def started(what: str, section: str, arguments: Mapping[str, Any], **more: Any) -> Any:
+    """A new ``AsyncLLM``; takes its time, and blocks.
+
+    Args:
+        what: Who it is in an error.
+        section: Of the configuration.
+        arguments: Of vLLM's ``AsyncEngineArgs``.
+        more: Of ``AsyncLLM.from_engine_args``: ``stat_loggers`` …
+
+    Raises:
+        InvalidConfig: vLLM is not installed, does not know an argument, or cannot load the model.
+        ModelFailed: the engine does not start.
+    """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
@@ -104,7 +116,7 @@ def _started(what: str, section: str, arguments: Mapping[str, Any]) -> Any:
     except ImportError as error:
         raise InvalidConfig(f"{section}.kind", "needs vLLM: pip install 'hermes-memory[vllm]'") from error
     try:
-        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), **more)
     except TypeError as error:  # names the argument that vLLM does not know
         raise InvalidConfig(f"{section}.engine", f"is not what vLLM takes: {error}") from None
     except (OSError, ValueError) as error:

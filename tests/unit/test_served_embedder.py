@@ -30,6 +30,8 @@ class Response:
         self._handle, self._answer = handle, answer
 
     def __await__(self) -> Generator[Any, None, Any]:
+        if self._handle.takes_s:
+            self._handle.begun.set()
         yield from asyncio.sleep(self._handle.takes_s).__await__()
         return self._answer()
 
@@ -53,6 +55,7 @@ class Handle:
         self.troubles = list(troubles)
         self.asked: list[tuple[Any, ...]] = []
         self.takes_s, self.cancelled = 0.0, 0
+        self.begun = asyncio.Event()  # of a call that takes its time
         self._hash = HashEmbedder()
 
     def __getattr__(self, name: str) -> Method:
@@ -222,8 +225,7 @@ async def test_who_gives_up_takes_the_call_back_and_another_may_try() -> None:
     clock.now += timedelta(seconds=PAUSE_S)
     handle.takes_s = 60
     waiting = asyncio.create_task(embedder.queries(["a"]))
-    while len(handle.asked) == FAILURES:
-        await asyncio.sleep(0.001)
+    await handle.begun.wait()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert (waiting.cancelled(), handle.cancelled) == (True, 1)
