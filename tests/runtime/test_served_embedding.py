@@ -62,6 +62,7 @@ async def recall(client: httpx.AsyncClient, query: str) -> httpx.Response:
 async def test_recall_is_503_with_retry_after_and_comes_back(
     client: httpx.AsyncClient, deployment: Deployment, clock: Clock
 ) -> None:
+    body: dict[str, Any] = {}
     for tries in range(FAILURES + 1):  # the last one is turned away without a look
         answer = await recall(client, f"what am I allergic to {tries}")
         assert answer.status_code == 503, answer.text

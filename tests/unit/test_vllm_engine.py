@@ -115,7 +115,7 @@ async def test_a_request_that_fails_is_told_without_its_words(engine: VllmEngine
 
 async def test_an_answer_that_never_came(engine: VllmEngine) -> None:
     async def nothing(_: Any) -> AsyncIterator[str]:
-        for piece in ():
+        for piece in "":
             yield piece
 
     with pytest.raises(ModelFailed, match="it ended without an answer"):
