@@ -24,7 +24,7 @@ from hermes_memory.config import settings_of
 from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.ledger import HostPool
-from hermes_memory.wiring import build_host, embedder_info
+from hermes_memory.wiring import build_host, distil_timeout_s, embedder_info
 
 NAMESPACE = "hermes"  # of the names of hosts on Ray
 
@@ -55,7 +55,7 @@ class UserActorHost:
             seat.name,
             settings,
             Path(data),
-            distiller or ServeDistiller(settings.actors.deadline_s),
+            distiller or ServeDistiller(distil_timeout_s(settings), settings.actors.deadline_s),
             embedder_info(settings),
             metrics=self._metrics,
             share=partial(carried, self._seating, seat.name),

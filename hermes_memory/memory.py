@@ -29,6 +29,7 @@ from hermes_memory.config import Settings, load_settings
 from hermes_memory.core.ids import UserKey, check_id, digest
 from hermes_memory.core.model import Role
 from hermes_memory.errors import InvalidInput
+from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.host import UserHost
 from hermes_memory.runtime.local import LocalUsers
@@ -54,12 +55,14 @@ class Memory:
         loop: _Loop,
         host: UserHost,
         embedder: Embedder,
+        distiller: Distiller,
         policy: Policy,
         lock: DataLock,
         settings: Settings,
         namespace: str,
     ) -> None:
-        self._loop, self._host, self._embedder, self._policy = loop, host, embedder, policy
+        self._loop, self._host, self._policy = loop, host, policy
+        self._embedder, self._distiller = embedder, distiller
         self._lock, self._settings, self._namespace = lock, settings, namespace
         self._users = LocalUsers(host)
 
@@ -94,7 +97,7 @@ class Memory:
             loop.close()
             lock.release()
             raise
-        return cls(loop, host, embedder, build_policy(settings), lock, settings, namespace)
+        return cls(loop, host, embedder, distiller, build_policy(settings), lock, settings, namespace)
 
     def remember(
         self,
@@ -200,7 +203,7 @@ class Memory:
             return
         try:
             self._loop.run(self._host.stop())
-            self._loop.run(let_go(self._embedder))
+            self._loop.run(let_go(self._embedder, self._distiller))
         finally:
             self._loop.close()
             self._lock.release()

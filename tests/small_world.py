@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hermes_memory.adapters.anchor_file import load_anchors
+from hermes_memory.adapters.grounding_file import load_grounding
 from hermes_memory.app.desk import Desk, Policy
 from hermes_memory.config import load_settings
 from hermes_memory.core.anchors import Anchors
@@ -27,6 +28,7 @@ from hermes_memory.core.calibration import Calibration, Ramp
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Refusal, Span
 from hermes_memory.core.confirmation import ConfirmationRequest
 from hermes_memory.core.dimensions import Cardinality, Dimension, Dimensions, SafetyClass
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Affirmed, Category, Layer, Memory, Turn
 from hermes_memory.core.rules import Rules
@@ -46,6 +48,11 @@ def default_rules() -> Rules:
 @functools.cache
 def anchors() -> Anchors:
     return load_anchors(Path(str(files("configs").joinpath("words", "anchors.toml"))))
+
+
+@functools.cache
+def grounding() -> Grounding:
+    return load_grounding(Path(str(files("configs").joinpath("words", "grounding.toml"))))
 
 
 def rules(**sections: Mapping[str, Any]) -> Rules:
@@ -113,7 +120,7 @@ def vectors(texts: Iterable[str]) -> Vectors:
 def policy(with_rules: Rules | None = None) -> Policy:
     return Policy(
         rules=with_rules or default_rules(), dimensions=DIMENSIONS, calibration=CALIBRATION, words=words,
-        anchors=anchors(), mask=mask,
+        grounding=grounding(), anchors=anchors(), mask=mask,
     )  # fmt: skip
 
 
@@ -208,6 +215,14 @@ class Settled:
         return {memory.id: memory for memory in self.board}
 
 
+def _talk(before: Iterable[Turn], said: Iterable[Said]) -> dict[str, list[Turn]]:
+    """The turns of each session, those of other roles among them."""
+    found: dict[str, list[Turn]] = {}
+    for turn in (*before, *(one.turn for one in said)):
+        found.setdefault(turn.session_id, []).append(turn)
+    return found
+
+
 def never_similar(_: Vector, __: str) -> float:
     return 0.0
 
@@ -221,6 +236,7 @@ def settle(
     seed: str = "op",
     refusals: tuple[Refusal, ...] = (),
     consents: bool = True,
+    talk: Iterable[Turn] = (),
 ) -> Settled:
     """Run the gates over what was said, on a user who has ``memories``."""
     wanted = with_rules or default_rules()
@@ -231,7 +247,10 @@ def settle(
         turns={(one.turn.session_id, one.turn.message_id): one.turn for one in said},
         dimensions=DIMENSIONS,
         rules=wanted.entry,
+        grounding=grounding(),
         consents=consents,
+        talk=_talk(talk, said),
+        known=lambda dimension: [memory for memory in board if memory.dimension == dimension],
     )
     around = Surroundings(
         namespace=KEY.namespace, user_id=KEY.user_id, seed=seed, rules=wanted, dimensions=DIMENSIONS,
@@ -261,6 +280,6 @@ Make = Callable[..., Memory]
 
 __all__ = [
     "ALLERGY", "CALIBRATION", "DAY", "DIMENSIONS", "HOUR", "KEY", "NOW", "Said", "Settled", "a_candidate",
-    "a_memory", "a_turn", "affirm", "affirmed", "an_evidence", "anchors", "default_rules", "desk", "mask", "never_similar",
+    "a_memory", "a_turn", "affirm", "affirmed", "an_evidence", "anchors", "default_rules", "desk", "grounding", "mask", "never_similar",
     "policy", "remembered", "rules", "say", "settle", "vector", "vectors", "words",
 ]  # fmt: skip

@@ -36,7 +36,11 @@ def doctor(data: Data = Path("./data"), config: Config = None, json: Json = Fals
 
 def examine(data: Path, config: Path | None) -> list[Finding]:
     """Every finding; with a configuration that does not hold together, those that need none."""
-    from hermes_cli.doctor import installed, place  # numpy and the ledger, which other commands do without
+    from hermes_cli.doctor import (  # numpy and the ledger, which other commands do without
+        installed,
+        place,
+        reading,
+    )
     from hermes_memory.config import load_settings
 
     packages = installed.look_at_packages()
@@ -51,6 +55,7 @@ def examine(data: Path, config: Path | None) -> list[Finding]:
         *place.look_at_data(settings, data),
         *place.look_at_machine(settings, data),
         *place.look_at_index(settings),
+        *reading.look_at_extractor(settings),
     ]
 
 

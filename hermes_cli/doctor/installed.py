@@ -36,18 +36,19 @@ def _python() -> Finding:
 
 
 def _needed(name: str) -> Finding:
-    version = _version(name)
+    version = version_of(name)
     return Finding(PART, name, Level.OK if version else Level.PROBLEM, version or "not installed")
 
 
 def _extra(name: str, distribution: str) -> Finding:
-    version = _version(distribution)
+    version = version_of(distribution)
     if version:
         return Finding(PART, name, Level.OK, f"{version} (extra)")
     return Finding(PART, name, Level.NOTE, f"not installed; optional: pip install 'hermes-memory[{name}]'")
 
 
-def _version(distribution: str) -> str | None:
+def version_of(distribution: str) -> str | None:
+    """The version of what is installed; None if it is not. Nothing is imported."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -34,7 +34,7 @@ def look_at_plan(settings: Settings, data: Path) -> list[Finding]:
         "ledger": f"{settings.ledger.kind}, {data / DATABASE}, synchronous {settings.ledger.synchronous}",
         "index": _index(settings),
         "embedder": f"{_embedder(settings)}, {_embeds_where(settings)}",
-        "extractor": f"rules, zh and en, in {serve.distiller_replicas} distiller(s)",
+        "extractor": f"{settings.extractor.told}; in {serve.distiller_replicas} distiller(s)",
         "users": f"{actors.placement} placement, {actors.hosts} host(s) of {actors.memory_budget_mb} MB",
         "app": f"Ray Serve at http://{serve.host}:{serve.port}",
     }

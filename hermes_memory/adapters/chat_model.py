@@ -56,6 +56,14 @@ class ChatModel:
         }
         return self._completion(await self._endpoint.post("chat/completions", body))
 
+    async def listed(self) -> bool:
+        """Whether the endpoint lists the model among its own. Raises as ``answer``; InvalidConfig also without a list."""
+        answer = await self._endpoint.get("models")
+        try:
+            return any(model["id"] == self._model for model in answer["data"])
+        except (KeyError, TypeError):
+            raise ModelFailed(self._endpoint.what, "the endpoint's answer lists no models") from None
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()

@@ -70,6 +70,8 @@ class Spec:
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 CALLS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
 SLOW = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+TURNS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
+TOKENS = (50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 12_800.0)
 FEW = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 50.0)
 
 _REASONS = frozenset(reason.value for reason in Reason)
@@ -82,6 +84,8 @@ ROUTES = Open(r"/[a-z0-9_{}/.-]{0,80}|unmatched", 80)
 METHODS_OF_HTTP = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", OTHER})
 KINDS_OF_ERROR = Open(r"[A-Za-z_]{1,40}", 24)
 BURIED = Open(r"[a-z0-9_]{1,40}", 24)
+FALLBACKS = Open(r"[a-z0-9_]{1,40}", 24)
+TOKEN_KINDS = frozenset({"read", "cached", "written", "failed"})
 
 
 def _codes(kind: type[errors.HermesError] = errors.HermesError) -> Iterator[str]:
@@ -167,7 +171,17 @@ _COMMANDS = (
 _EXTRACTION = (
     _counter("hermes_extraction_batches_total", "batches of turns given to the distiller, every try", known=[{}]),
     _counter("hermes_extraction_turns_total", "turns in those batches", known=[{}]),
-    _counter("hermes_extraction_failures_total", "batches that failed; parked ones are tried no more", known=_every(parked=("false", "true")), parked=frozenset({"false", "true"})),
+    _counter("hermes_extraction_failures_total", "batches that failed; parked ones are not tried again for long", known=_every(parked=("false", "true")), parked=frozenset({"false", "true"})),
+    _gauge("hermes_extraction_parked_turns", "turns of awake users that are parked and tried again later"),
+    _counter("hermes_extraction_calls_total", "calls to a language model, repairs and second opinions among them", known=[{}]),
+    _counter("hermes_extraction_tokens_total", "tokens of a language model: read anew, found read before, written, and those of tries that failed", known=_every(kind=TOKEN_KINDS), kind=TOKEN_KINDS),
+    _counter("hermes_extraction_cost_total", "what those tokens cost at the configured prices, in your currency; without tries that failed", known=[{}]),
+    _counter("hermes_extraction_invalid_answers_total", "answers of a language model that could not be used", known=[{}]),
+    _counter("hermes_extraction_repairs_total", "calls that asked again because of one", known=[{}]),
+    _counter("hermes_extraction_second_opinions_total", "statements that were asked about a second time", known=[{}]),
+    _counter("hermes_extraction_fallbacks_total", "batches that the rules read in the place of a language model", reason=FALLBACKS),
+    _histogram("hermes_extraction_turns_per_call", "turns of a batch for each call that it took", TURNS),
+    _histogram("hermes_extraction_tokens_per_turn", "tokens of a batch, read and written, for each of its turns", TOKENS),
     _histogram("hermes_distiller_seconds", "a call to the distiller", SLOW, method=methods_of(Distiller)),
     _counter("hermes_distiller_failures_total", "calls to the distiller that raised", method=methods_of(Distiller), code=CODES),
 )  # fmt: skip

@@ -73,6 +73,10 @@ class Segmenter:
         """The words of ``text`` in order, repeated where they repeat; compounds also give their parts."""
         return self._cached(text[:MAX_CHARS])
 
+    def plain(self, text: str) -> str:
+        """``text`` as it is before it is cut: in its normal form and in simplified characters, marks kept."""
+        return normal(text[:MAX_CHARS]).translate(self._simplified)
+
     def _words_now(self, text: str) -> tuple[str, ...]:
         return tuple(self._each(normal(text).translate(self._simplified)))
 

@@ -39,6 +39,32 @@ class Loaded:
     prefix: tuple[int, ...] = ()
 
 
+class BatchWatch:
+    """How many questions the engine works on together, and how many wait. One of vLLM's stat loggers, by its methods."""
+
+    def __init__(self) -> None:
+        self.running = self.waiting = self.widest = 0
+
+    def __call__(self, *_: Any, **__: Any) -> BatchWatch:
+        """vLLM makes a logger for each engine: there is one."""
+        return self
+
+    def record(self, scheduler_stats: Any, *_: Any, **__: Any) -> None:
+        """After each step of the engine."""
+        if scheduler_stats is not None:
+            self.running, self.waiting = scheduler_stats.num_running_reqs, scheduler_stats.num_waiting_reqs
+            self.widest = max(self.widest, self.running)
+
+    def log(self) -> None:
+        """Nothing is written."""
+
+    def log_engine_initialized(self) -> None:
+        """Nothing is written."""
+
+    def record_sleep_state(self, *_: Any) -> None:
+        """It never sleeps."""
+
+
 class VllmModel:
     """Answers questions with an engine that it starts, and ends with ``aclose``.
 
@@ -53,11 +79,12 @@ class VllmModel:
         self, model: str, *, timeout_s: float, arguments: Mapping[str, Any], stat_loggers: Sequence[Any] = ()
     ) -> None:
         self._model, self._timeout_s = model, timeout_s
-        self._arguments, self._stat_loggers = dict(arguments), list(stat_loggers)
+        self.batch = BatchWatch()
+        self._arguments, self._stat_loggers = dict(arguments), [self.batch, *stat_loggers]
         self._engine: Any = None
         self._loaded = Loaded(model, 0, 0)
         self._numbers = count(1)
-        self._in_flight = self._late = 0
+        self._late = 0  # answers in a row that did not come in time
 
     @property
     def name(self) -> str:
@@ -68,11 +95,6 @@ class VllmModel:
     def loaded(self) -> Loaded:
         """What was loaded."""
         return self._loaded
-
-    @property
-    def in_flight(self) -> int:
-        """Questions that wait for their answer."""
-        return self._in_flight
 
     async def start(self) -> None:
         """Load the engine: minutes, in which this loop does nothing else (the engine's sockets belong to it).
@@ -85,7 +107,7 @@ class VllmModel:
         try:
             from vllm.v1.engine.async_llm import AsyncLLM
 
-            self._engine = AsyncLLM.from_engine_args(arguments, stat_loggers=self._stat_loggers or None)
+            self._engine = AsyncLLM.from_engine_args(arguments, stat_loggers=self._stat_loggers)
         except Exception as error:  # whatever an engine dies of while it starts
             raise ModelFailed(WHAT, f"the engine does not start: {type(error).__name__}") from error
         config = self._engine.vllm_config
@@ -110,15 +132,12 @@ class VllmModel:
             raise ModelFailed(
                 WHAT, f"its context holds {self._loaded.context} tokens, the question has {len(tokens)}"
             )
-        self._in_flight += 1
         try:
             async with asyncio.timeout(self._timeout_s):
                 output = await self._generate(tokens, _sampling(question, min(question.max_tokens, room)))
         except TimeoutError:
             self._late += 1
             raise ModelFailed(WHAT, f"no answer within {self._timeout_s:g} s") from None
-        finally:
-            self._in_flight -= 1
         self._late = 0
         return _completion(tokens, output)
 
@@ -186,13 +205,13 @@ def _arguments(model: str, further: Mapping[str, Any]) -> Any:
 
 
 def _sampling(question: Question, max_tokens: int) -> Any:
-    """The same schema is the same text, by which the engine finds the grammar that it has compiled."""
+    """The same schema is the same text, by which the engine finds the grammar that it has compiled; its order is kept."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
     return SamplingParams(
         temperature=0.0,
         max_tokens=max_tokens,
-        structured_outputs=StructuredOutputsParams(json=json.dumps(question.schema, sort_keys=True)),
+        structured_outputs=StructuredOutputsParams(json=json.dumps(question.schema)),
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
 

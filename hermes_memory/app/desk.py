@@ -16,6 +16,7 @@ from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.daytime import Daytimes
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.life import keep_caps
 from hermes_memory.core.merging import mend
@@ -64,6 +65,7 @@ class Policy:
     dimensions: Dimensions
     calibration: Calibration
     words: Words
+    grounding: Grounding
     anchors: Anchors
     mask: Callable[[str], str]
     read: ReadQuery = nothing_known

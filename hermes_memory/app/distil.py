@@ -27,6 +27,11 @@ class LocalDistiller:
         vectors = await self.embed([candidate.content for candidate in extraction.candidates])
         return Distilled(extraction, vectors)
 
+    async def aclose(self) -> None:
+        """End the connections of an extractor that has some."""
+        if (close := getattr(self._extractor, "aclose", None)) is not None:
+            await close()
+
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
         return await self._embedder.passages(texts)

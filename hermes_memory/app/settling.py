@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from hermes_memory.app.state import UserState
 from hermes_memory.core.bounded import Entrance
 from hermes_memory.core.entry import Vector
 from hermes_memory.core.life import end_session
-from hermes_memory.core.model import Turn
+from hermes_memory.core.model import Memory, Turn
 from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.ledger import Alert, Job, JobStatus
@@ -49,17 +49,23 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
 
 def surroundings(state: UserState, desk: Desk, turns: Iterable[Turn]) -> Surroundings:
     """What a settlement looks at besides its candidates."""
-    policy = desk.policy
+    policy, turns = desk.policy, list(turns)
 
     def similar(vector: Vector, memory_id: str) -> float:
         stored = state.shelf.vectors.get(memory_id)
         return 0.0 if stored is None else policy.calibration.pair.of(float(np.dot(vector, stored)))
 
+    def known(dimension: str) -> Iterator[Memory]:
+        return (memory for memory in state.live.values() if memory.dimension == dimension)
+
     entrance = Entrance(
         turns={(turn.session_id, turn.message_id): turn for turn in turns},
         dimensions=policy.dimensions,
         rules=policy.rules.entry,
+        grounding=policy.grounding,
         consents=bool(state.settings.consent.get("sensitive", False)),
+        talk={turn.session_id: state.held(turn.session_id) for turn in turns},
+        known=known,
     )
     return Surroundings(
         namespace=state.key.namespace,

@@ -8,15 +8,17 @@ They run in the order of ``ENTRY``; the first refusal counts. Scope, duplicates 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hermes_memory.core.candidate import Candidate, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Source, Turn
+from hermes_memory.core.grounding import Grounding
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Memory, Role, Source, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Consent, EntryRules
-from hermes_memory.core.text import normal, numbers
+from hermes_memory.core.text import normal
+from hermes_memory.core.witness import Heard, Known, borne_out
 
 BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
 
@@ -36,14 +38,25 @@ _NOT_BELIEVED = {
 }
 
 
+def _nothing_known(_: str) -> Iterable[Memory]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """What the checks look at besides the candidate: the turns it may rest on, the rules, the user's consent."""
+    """What the checks look at besides the candidate: the turns it may rest on, the rules, the user's consent.
+
+    ``talk`` are the turns of each session, oldest first, of every role: what was asked and said before a turn.
+    ``known`` gives the user's memories of a dimension, which a correction may speak of.
+    """
 
     turns: Mapping[tuple[str, str], Turn]  # by (session id, message id)
     dimensions: Dimensions
     rules: EntryRules
+    grounding: Grounding
     consents: bool = True
+    talk: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
+    known: Known = _nothing_known
 
     def turn_of(self, candidate: Candidate) -> Turn | None:
         """The turn a candidate's span points into."""
@@ -55,6 +68,10 @@ class Entrance:
         if turn is None or not 0 <= span.start < span.end <= len(turn.content):
             return ""
         return turn.content[span.start : span.end]
+
+    def before(self, turn: Turn) -> Sequence[Turn]:
+        """The turns of its session before ``turn``."""
+        return [said for said in self.talk.get(turn.session_id, ()) if said.index < turn.index]
 
 
 Check = Callable[[Candidate, Entrance], Reason | None]
@@ -87,23 +104,16 @@ def check_speaker(candidate: Candidate, entrance: Entrance) -> Reason | None:
 
 
 def check_grounding(candidate: Candidate, entrance: Entrance) -> Reason | None:
-    """The span stands verbatim in the turn; object, numbers and negations follow from it (SPEC §4.1.2).
+    """The span stands verbatim in the turn, and the user's words bear the candidate out (SPEC §4.1.2).
 
-    A number may also come from a date that was resolved by rule. Words inside a block that Hermes itself
-    handed out are no evidence, whoever pastes them.
+    Words inside a block that Hermes itself handed out are no evidence, whoever pastes them.
     """
     turn, quote = entrance.turn_of(candidate), entrance.quote_of(candidate)
     span = candidate.span
     if turn is None or not quote.strip() or touches_block(turn.content, span.start, span.end):
         return Reason.UNGROUNDED
-    if normal(candidate.object) not in normal(quote) and not _words_within(candidate.object, quote):
-        return Reason.UNGROUNDED
-    known = set(numbers(quote)) | _date_numbers(candidate)
-    if any(number not in known for number in numbers(candidate.content)):
-        return Reason.UNGROUNDED
-    return (
-        Reason.UNGROUNDED if _negates(candidate.content, entrance) and not _negates(quote, entrance) else None
-    )
+    heard = Heard(quote, turn, entrance.before(turn), entrance.known, entrance.grounding)
+    return None if borne_out(candidate, heard) else Reason.UNGROUNDED
 
 
 def check_privacy(candidate: Candidate, entrance: Entrance) -> Reason | None:
@@ -152,18 +162,3 @@ def outside_blocks(text: str) -> list[tuple[int, int]]:
     inside = [found.span() for found in _BLOCK.finditer(text)]
     starts, ends = [0, *(end for _, end in inside)], [*(start for start, _ in inside), len(text)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
-
-
-def _words_within(needle: str, haystack: str) -> bool:
-    words, folded = needle.casefold().split(), normal(haystack)
-    return len(words) > 1 and all(normal(word) in folded for word in words)
-
-
-def _date_numbers(candidate: Candidate) -> set[str]:
-    times = [time for time in (candidate.valid_from, candidate.valid_to) if time is not None]
-    return {number for time in times for number in numbers(f"{time:%Y-%m-%d %H:%M} {time.month} {time.day}")}
-
-
-def _negates(text: str, entrance: Entrance) -> bool:
-    folded = f" {text.casefold()} "
-    return any(word in folded for word in entrance.rules.negators)

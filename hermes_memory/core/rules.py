@@ -51,7 +51,6 @@ class EntryRules:
     episodic: Episodic
     episode_importance: float
     episode_stability: float
-    negators: tuple[str, ...]
 
     def __post_init__(self) -> None:
         shares = ("min_importance", "duplicate_similarity", "episode_importance", "episode_stability")

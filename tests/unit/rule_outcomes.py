@@ -16,6 +16,7 @@ from hermes_memory.core.model import Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import EntryRules
 from hermes_memory.core.scope import settled_scope
+from tests.small_world import grounding
 from tests.unit.rule_turns import read, turn
 
 
@@ -24,10 +25,13 @@ def _room() -> tuple[Dimensions, EntryRules]:
     return load_dimensions(files("configs") / "dimensions.toml"), load_settings().entry
 
 
-def believed(candidates: Iterable[Candidate], said: Turn) -> list[Candidate]:
+def believed(candidates: Iterable[Candidate], said: Turn, *before: Turn) -> list[Candidate]:
     """The candidates that the entry checks let in, at the scope they would get; none may be ungrounded."""
     dimensions, entry = _room()
-    entrance = Entrance({(said.session_id, said.message_id): said}, dimensions, entry)
+    talk = {said.session_id: (*before, said)}
+    entrance = Entrance(
+        {(said.session_id, said.message_id): said}, dimensions, entry, grounding(), True, talk
+    )
     let_in = []
     for item in candidates:
         reason = refusal(item, entrance)

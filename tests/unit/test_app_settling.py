@@ -7,11 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hermes_memory.app.commands import EndSession, FailExtraction, SetConsent, SetPaused, Settle
-from hermes_memory.core.candidate import Marker, Refusal
+from hermes_memory.app.commands import (
+    EndIdleSessions,
+    EndSession,
+    FailExtraction,
+    SetConsent,
+    SetPaused,
+    Settle,
+)
+from hermes_memory.app.desk import PARKED, alert_id_of
+from hermes_memory.core.candidate import Marker, Refusal, Usage
 from hermes_memory.core.model import Lock, Polarity, Scope, Status, Tier
 from hermes_memory.core.rules import Consent
-from hermes_memory.ports.ledger import JobStatus
+from hermes_memory.ports.ledger import JobStatus, Spent
 from tests.small_world import DAY, HOUR, KEY, NOW, a_memory, affirm, policy, rules, say
 from tests.tiny_ledger import Person
 
@@ -29,6 +37,93 @@ def test_a_parked_extraction_and_a_full_core_tier_alert_an_operator() -> None:
     assert not person.last.alerts
     person.act(FailExtraction(turns=places, reason="broken", parked=True))
     assert [(alert.kind, alert.job_id) for alert in person.last.alerts] == [("extraction_parked", job_id)]
+
+
+def parked(person: Person) -> str:
+    """Two turns of one job that could not be read; the job."""
+    one, two = say("我住在苏州", object="苏州"), say("我养猫", dimension="pet", object="猫")
+    job_id: str = person.ingest(one, two)["job_id"]
+    places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
+    person.act(FailExtraction(turns=places, reason="broken", parked=True))
+    return job_id
+
+
+def test_a_parked_job_fails_until_all_its_turns_are_read_and_then_its_alert_goes() -> None:
+    person = Person()
+    job_id = parked(person)
+    one, two = say("我住在苏州", object="苏州"), say("我养猫", dimension="pet", object="猫")
+    first = tuple((turn.session_id, turn.index) for turn in person.state.pending)[:1]
+    person.act(replace(person.settle_command(one, two), turns=first))
+    job = person.ledger.jobs[job_id]
+    assert (job.status, job.reason, job.pending_turns) == (JobStatus.FAILED, "broken", 1)
+    assert person.last is not None
+    assert person.last.seen_to == ()
+    rest = tuple((turn.session_id, turn.index) for turn in person.state.pending)
+    person.act(FailExtraction(turns=rest, reason="still broken", parked=False))
+    assert person.ledger.jobs[job_id].status is JobStatus.FAILED  # while it is tried anew
+    person.act(person.settle_command(one, two))
+    job = person.ledger.jobs[job_id]
+    assert (job.status, job.reason, job.pending_turns) == (JobStatus.DONE, None, 0)
+    assert person.last.seen_to == (alert_id_of(KEY, PARKED, job_id),)
+
+
+def test_spec_11_who_pauses_has_nothing_parked() -> None:
+    person = Person()
+    job_id = parked(person)
+    person.act(SetPaused(paused=True))
+    assert person.ledger.jobs[job_id].status is JobStatus.DONE
+    assert person.last is not None
+    assert person.last.seen_to == (alert_id_of(KEY, PARKED, job_id),)
+
+
+def test_what_was_parked_and_is_given_up_has_failed_and_its_alert_stays() -> None:
+    person = Person()
+    job_id = parked(person)
+    person.pass_time(days=2)
+    person.act(EndIdleSessions())
+    job = person.ledger.jobs[job_id]
+    assert (job.status, job.reason) == (JobStatus.FAILED, "outdated")
+    assert person.last is not None
+    assert person.last.seen_to == ()
+
+
+def test_tokens_of_a_model_are_counted_for_the_day() -> None:
+    person = Person()
+    usage = Usage(calls=1, tokens_in=90, tokens_cached=80, tokens_out=10)
+    said = say("我住在苏州", object="苏州")
+    person.ingest(said)
+    places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
+    person.act(FailExtraction(turns=places, reason="broken", parked=False, day="2026-05-01", tokens=7))
+    assert person.state.settings.spent == Spent("2026-05-01", 7)
+    command = person.settle_command(said)
+    extraction = replace(command.distilled.extraction, usage=usage)
+    person.act(
+        replace(command, distilled=replace(command.distilled, extraction=extraction), day="2026-05-01")
+    )
+    assert person.state.settings.spent == Spent("2026-05-01", 107)
+    person.act(FailExtraction(turns=(("s9", 9),), reason="x", parked=False, day="2026-05-02", tokens=3))
+    assert person.state.settings.spent == Spent("2026-05-02", 3)  # though no job is concerned
+
+
+def test_a_settlement_without_a_model_leaves_the_settings_alone() -> None:
+    person = Person()
+    person.tell(say("我住在苏州", object="苏州"))
+    assert person.last is not None
+    assert person.last.settings is None
+
+
+@pytest.mark.parametrize(
+    ("day", "left", "then"),
+    [
+        ("2026-05-01", 40, Spent("2026-05-01", 45)),
+        ("2026-05-02", 0, Spent("2026-05-02", 5)),
+        ("2026-04-30", 40, Spent("2026-05-01", 45)),  # a zone further west: no day back
+    ],
+)
+def test_tokens_of_a_day(day: str, left: int, then: Spent) -> None:
+    spent = Spent("2026-05-01", 40)
+    assert (spent.on(day), spent.more(day, 5)) == (left, then)
+    assert Spent().more(day, 5) == Spent(day, 5)
 
 
 def test_what_was_said_is_remembered_with_its_vector() -> None:

@@ -24,7 +24,7 @@ from hermes_memory.core.candidate import Candidate, Span, SpeechAct
 from hermes_memory.core.model import Category, Layer, Polarity, Role, Source, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Consent
-from tests.small_world import DIMENSIONS, NOW, a_candidate, a_turn, rules
+from tests.small_world import DIMENSIONS, NOW, a_candidate, a_turn, grounding, rules
 
 TURN = a_turn(content="我住在苏州")
 
@@ -37,7 +37,7 @@ def enter(turn: Turn = TURN, **over: Any) -> Reason | None:
 
 def entrance(turn: Turn = TURN, *, consents: bool = True, entry: dict[str, Any] | None = None) -> Entrance:
     turns = {(turn.session_id, turn.message_id): turn}
-    return Entrance(turns, DIMENSIONS, rules(entry=entry or {}).entry, consents)
+    return Entrance(turns, DIMENSIONS, rules(entry=entry or {}).entry, grounding(), consents)
 
 
 def said(text: str, **over: Any) -> Turn:
@@ -66,7 +66,7 @@ def test_spec_4_1_the_first_refusal_counts() -> None:
     seen.append(enter(turn, **(wrong := wrong | {"predicate": "is"})))
     turn = said(turn.content)
     seen.append(enter(turn, **wrong))
-    seen.append(enter(turn, **(wrong := wrong | {"content": "用户对花生过敏"})))
+    seen.append(enter(turn, **(wrong := wrong | {"content": "如果用户对花生过敏"})))
     seen.append(enter(turn, **(wrong := wrong | {"object": "花生"})))
     seen.append(enter(turn, **(wrong := wrong | {"importance": 0.9})))
     seen.append(enter(turn, **(wrong | {"speech_act": SpeechAct.STATEMENT})))
@@ -188,14 +188,16 @@ def test_spec_4_1_2_a_number_may_follow_by_rule_from_a_resolved_date(field: str)
     [
         ("我不吃香菜", "用户不吃香菜", None),
         ("我吃香菜", "用户不吃香菜", Reason.UNGROUNDED),
-        ("我戒了香菜", "用户不吃香菜", None),  # by rule: to give up is not to eat
+        ("我戒了香菜", "用户戒了香菜", None),
+        ("我戒了香菜", "用户不吃香菜", Reason.UNGROUNDED),  # nobody said 吃
         ("I eat 香菜", "the user does not eat 香菜", Reason.UNGROUNDED),
         ("I don't eat 香菜", "the user does not eat 香菜", None),
-        ("No 香菜", "the user wants no 香菜", None),
+        ("No 香菜", "no 香菜", None),
+        ("No 香菜", "the user wants no 香菜", Reason.UNGROUNDED),
     ],
 )
 def test_spec_4_1_2_a_negation_is_the_users(text: str, content: str, reason: Reason | None) -> None:
-    assert enter(said(text), content=content, object="香菜") is reason
+    assert enter(said(text), content=content, object="香菜", polarity=Polarity.NEGATIVE) is reason
 
 
 BLOCK = '<user_memory note="x">\n- 居住地：苏州\n</user_memory>'
@@ -334,6 +336,6 @@ def test_the_quote_of_a_lost_span_is_empty() -> None:
 def test_spec_4_1_3_a_faith_is_never_inferred_either(key: str) -> None:
     packaged = load_dimensions(Path(__file__).resolve().parents[2] / "configs" / "dimensions.toml")
     turn = said("我每周去寺里")
-    room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry)
+    room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry, grounding())
     guess = a_candidate(turn, dimension=key, object="寺", source=Source.INFERRED)
     assert refusal(guess, room) is Reason.SENSITIVE_INFERRED

@@ -330,8 +330,8 @@ def test_the_name_of_a_secret_can_depend_on_its_being_there(
 
 def test_a_dollar_can_be_meant(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
-    path.write_text('[entry]\nnegators = ["$${no}", "$5"]\n', encoding="utf-8")
-    assert load_settings(path).entry.negators == ("${no}", "$5")
+    path.write_text('[capacity]\ntopicless = ["$${no}", "$5"]\n', encoding="utf-8")
+    assert load_settings(path).capacity.topicless == ("${no}", "$5")
 
 
 def test_overrides_of_a_program_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,14 @@ def test_spec_4_2_what_differs_or_is_apart_is_not_merged(over: dict[str, Any]) -
     for number, drink in enumerate(DRINKS):
         own = over if number % 2 or over.get("subject") is None else {}
         person.tell(
-            say(f"爱喝{drink}", dimension="drink", object=drink, message=f"m{number}", at=person.now, **own)
+            say(
+                f"我妈妈和我爱喝{drink}",
+                dimension="drink",
+                object=drink,
+                message=f"m{number}",
+                at=person.now,
+                **own,
+            )
         )
         person.pass_time(minutes=1)
     assert all(m.granularity is Granularity.ATOMIC for m in person.state.memories.values())

@@ -376,7 +376,7 @@ def test_spec_3_3_an_answer_without_an_object_stores_nothing(question: str, said
 
 def _answers(question: str, said: str) -> list[Candidate]:
     asked, answer = turn(question, role=Role.ASSISTANT), turn(said, index=1)
-    return believed(read(asked, answer).candidates, answer)
+    return believed(read(asked, answer).candidates, answer, asked)
 
 
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.ASSISTANT, Role.TOOL])

@@ -24,7 +24,9 @@ def facts(content: str, **details: str | None) -> set[tuple[str, str, str, str]]
 def last_stored(*turns: Turn) -> list[Candidate]:
     """What is stored of the last of several turns."""
     return believed(
-        (item for item in read(*turns).candidates if item.span.message_id == turns[-1].message_id), turns[-1]
+        (item for item in read(*turns).candidates if item.span.message_id == turns[-1].message_id),
+        turns[-1],
+        *turns,
     )
 
 

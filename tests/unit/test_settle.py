@@ -111,7 +111,7 @@ def test_spec_4_1_what_the_extractor_refused_is_logged_too() -> None:
 def test_spec_4_1_5_a_one_off_opinion_is_an_event_and_contradicts_nothing() -> None:
     standing = remembered(say("我喜欢这家餐厅", dimension="drink", object="这家餐厅"))
     said = say(
-        "这家餐厅太差", dimension="drink", object="这家餐厅", polarity=MINUS, speech_act=SpeechAct.OPINION,
+        "这家餐厅太差，讨厌", dimension="drink", object="这家餐厅", polarity=MINUS, speech_act=SpeechAct.OPINION,
         session="s2", at=NOW + DAY, markers=FIX,
     )  # fmt: skip
     settled = settle([standing], said)
@@ -185,11 +185,12 @@ def test_spec_4_1_8_likeness_alone_never_decides() -> None:
 
 
 @pytest.mark.parametrize(
-    "over", [{"subject": "妈妈"}, {"polarity": MINUS}, {"dimension": "hometown"}, {"dimension": "event"}]
+    "over",
+    [{"subject": "妈妈"}, {"polarity": Polarity.POSITIVE}, {"dimension": "hometown"}, {"dimension": "event"}],
 )
 def test_spec_4_1_8_another_subject_side_or_dimension_is_another_memory(over: dict[str, Any]) -> None:
-    old = remembered(say("不在苏州", object="苏州"))
-    said = say("不是苏州", object="苏州", at=NOW + HOUR, **over)
+    old = remembered(say("我妈妈不喜欢苏州", object="苏州", polarity=MINUS))
+    said = say("我妈妈讨厌苏州", object="苏州", at=NOW + HOUR, **{"polarity": MINUS} | over)
     assert len(settle([old], said, similar=lambda _, __: 1.0).all()) == 2
 
 
@@ -353,9 +354,11 @@ def test_spec_4_1_8_what_is_superseded_is_no_twin() -> None:
 
 def test_spec_6_a_new_period_of_the_same_fact_is_two_periods() -> None:
     old = remembered(
-        say("I live in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY)
+        say(
+            "I lived in Oslo years ago", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY
+        )
     )
-    again = say("I live in Oslo", object="Oslo", valid_from=NOW, at=NOW + DAY, session="s2")
+    again = say("Now I live in Oslo", object="Oslo", valid_from=NOW, at=NOW + DAY, session="s2")
     settled = settle([old], again)
     assert settled.board[old.id] == old
     assert settled.new.valid_from == NOW
@@ -363,18 +366,20 @@ def test_spec_6_a_new_period_of_the_same_fact_is_two_periods() -> None:
 
 def test_spec_6_periods_that_do_not_meet_can_both_be_true() -> None:
     past = remembered(
-        say("I lived in Oslo", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY)
+        say("I lived in Oslo before", object="Oslo", valid_from=NOW - 2000 * DAY, valid_to=NOW - 1000 * DAY)
     )
-    now = say("I live in Rome", object="Rome", valid_from=NOW - 1000 * DAY, session="s2", at=NOW + DAY)
+    now = say("I live in Rome now", object="Rome", valid_from=NOW - 1000 * DAY, session="s2", at=NOW + DAY)
     assert settle([past], now).ops() == ["added"]
-    present = remembered(say("I live in Rome", object="Rome", valid_from=NOW - 1000 * DAY))
-    before = say("I lived in Oslo", object="Oslo", valid_to=NOW - 1000 * DAY, session="s2", at=NOW + DAY)
+    present = remembered(say("I live in Rome now", object="Rome", valid_from=NOW - 1000 * DAY))
+    before = say(
+        "I lived in Oslo before", object="Oslo", valid_to=NOW - 1000 * DAY, session="s2", at=NOW + DAY
+    )
     assert settle([present], before).ops() == ["added"]
 
 
 def test_spec_6_one_day_said_twice_is_one_period() -> None:
-    old = remembered(say("I live in Oslo", object="Oslo", valid_from=NOW))
-    again = say("I live in Oslo", object="Oslo", valid_from=NOW + HOUR, at=NOW + DAY)
+    old = remembered(say("I live in Oslo now", object="Oslo", valid_from=NOW))
+    again = say("I live in Oslo now", object="Oslo", valid_from=NOW + HOUR, at=NOW + DAY)
     assert [m.id for m in settle([old], again).board.changed] == [old.id]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hermes_memory.adapters.model_extractor.contract import Confirmation
 from hermes_memory.adapters.model_extractor.floor import Floor, Hearing, Place, placed
 from hermes_memory.adapters.model_extractor.locating import occurrences
@@ -13,6 +11,7 @@ from hermes_memory.adapters.rule_extractor.affirming import names
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import Affirmation, Marker, Span
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import LIVE, USER, Memory, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
@@ -21,7 +20,7 @@ _CHANGES = frozenset({Marker.CORRECTION, Marker.LASTING_CHANGE})
 
 
 def affirmation(
-    said: Confirmation, memory: Memory, turn: Turn, hearing: Hearing, floor: Floor, negators: Sequence[str]
+    said: Confirmation, memory: Memory, turn: Turn, hearing: Hearing, floor: Floor, grounding: Grounding
 ) -> Affirmation | Reason:
     """That a user turn affirms a memory in words that name it, or why it does not. A bare "ok" affirms nothing."""
     heard = hearing.of(turn)
@@ -33,7 +32,7 @@ def affirmation(
     place = placed(said.quote, memory.object, heard) or _by_head(said.quote, memory, heard)
     if place is None:
         return Reason.UNGROUNDED
-    refused = _refusal(memory, place, hearing, floor, negators)
+    refused = _refusal(memory, place, hearing, floor, grounding)
     return refused or Affirmation(memory.id, Span(turn.message_id, place.start, place.end, turn.session_id))
 
 
@@ -53,7 +52,7 @@ def _by_head(quote: str, memory: Memory, heard: Heard) -> Place | None:
 
 
 def _refusal(
-    memory: Memory, place: Place, hearing: Hearing, floor: Floor, negators: Sequence[str]
+    memory: Memory, place: Place, hearing: Hearing, floor: Floor, grounding: Grounding
 ) -> Reason | None:
     heard, clause = place.heard, place.clause
     act = heard.act_at(place.object_start)
@@ -71,10 +70,10 @@ def _refusal(
     about = subject is not None and (subject == memory.subject or people.alike(subject, memory.subject))
     if not about or memory.status not in LIVE or clause.markers & _CHANGES:
         return Reason.UNGROUNDED
-    return Reason.UNGROUNDED if _denies(memory, place, hearing, negators) else None
+    return Reason.UNGROUNDED if _denies(memory, place, hearing, grounding) else None
 
 
-def _denies(memory: Memory, place: Place, hearing: Hearing, negators: Sequence[str]) -> bool:
+def _denies(memory: Memory, place: Place, hearing: Hearing, grounding: Grounding) -> bool:
     """Whether the words say the opposite of the memory, or that it is over."""
     heard, clause = place.heard, place.clause
     if heard.past(clause.start, clause.end, clause.markers):
@@ -87,10 +86,7 @@ def _denies(memory: Memory, place: Place, hearing: Hearing, negators: Sequence[s
         and (normal(reading.object) in thing or thing in normal(reading.object))
         for reading in readings
     )
-    words = heard.mirror[clause.start : clause.end]
-    return any(opposed) or _negates(words, negators) != _negates(memory.content, negators)
-
-
-def _negates(text: str, negators: Sequence[str]) -> bool:
-    folded = f" {text.casefold()} "
-    return any(word in folded for word in negators)
+    said, known = (
+        grounding.read(text) for text in (place.turn.content[clause.start : clause.end], memory.content)
+    )
+    return any(opposed) or grounding.negated(said) != grounding.negated(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,7 +12,8 @@ from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Prompt, Sheet, sheet_of
 from hermes_memory.adapters.model_extractor.reading import Read, Reader, account
 from hermes_memory.adapters.rule_extractor import RuleExtractor
-from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Refusal, Usage
+from hermes_memory.adapters.rule_extractor.when import zone
+from hermes_memory.core.candidate import OVER_BUDGET, Candidate, Extraction, ExtractionRequest, Refusal, Usage
 from hermes_memory.core.model import Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.errors import ExtractionFailed, InvalidConfig, ModelFailed
@@ -68,28 +70,36 @@ class ModelExtractor:
 
     async def extract(self, request: ExtractionRequest) -> Extraction:
         """What the model reads and the rules believe. Raises ExtractionFailed, and nothing else."""
+        for name in {turn.timezone for turn in request.turns}:
+            await asyncio.to_thread(zone, name)  # reads a file the first time
         hearing = self._floor.hear(request)
         if all(heard.filler for heard in hearing.heard.values()):
             return self._silent(request, hearing)
         if request.tokens_left is not None and request.tokens_left <= 0:
-            return self._fall_back(request, "the user's tokens for the day are used up", _Try())
+            return self._fall_back(request, OVER_BUDGET, OVER_BUDGET, _Try())
         used = _Try()
         try:
             return await self._asked(request, hearing, used)
         except ModelFailed as error:
             if request.last_try and self._fallback == "rules":
-                return self._fall_back(request, error.detail, used)
+                return self._fall_back(request, error.code, error.detail, used)
             raise ExtractionFailed(error.detail, error.after_s, used.usage.tokens) from error
         except InvalidConfig as error:
             if request.last_try and self._fallback == "rules":
-                return self._fall_back(request, error.detail, used)
+                return self._fall_back(request, error.code, error.detail, used)
             raise ExtractionFailed(error.detail, 0.0, used.usage.tokens) from error
+
+    async def aclose(self) -> None:
+        """End the model's connections, if it has some."""
+        if (close := getattr(self._model, "aclose", None)) is not None:
+            await close()
 
     async def _asked(self, request: ExtractionRequest, hearing: Hearing, used: _Try) -> Extraction:
         sheet = sheet_of(request)
         answer = await self._answer(sheet, used)
         if isinstance(answer, Unusable):
-            return self._fall_back(request, f"no usable answer: {answer.code}", used, refused=True)
+            why = f"no usable answer: {answer.code}"
+            return self._fall_back(request, answer.code, why, used, refused=True)
         read = self._reader.read(answer, sheet, request, hearing)
         await self._ask_again(answer, read, request, used)
         return Extraction(
@@ -139,6 +149,7 @@ class ModelExtractor:
         ]
         if not doubted:
             return
+        used.usage += Usage(opinions=len(doubted))
         completion = await self._completion(self._prompt.second(doubted), used)
         try:
             if completion.finish is Finish.LENGTH:
@@ -159,7 +170,7 @@ class ModelExtractor:
         return Extraction(extractor=self.name, refusals=tuple(read.refusals))
 
     def _fall_back(
-        self, request: ExtractionRequest, why: str, used: _Try, *, refused: bool = False
+        self, request: ExtractionRequest, code: str, why: str, used: _Try, *, refused: bool = False
     ) -> Extraction:
         """What the rules read, if they may; ``refused``: the model's answer is counted among the refusals."""
         if self._fallback == "park":
@@ -168,7 +179,9 @@ class ModelExtractor:
         first = next(turn for turn in request.turns if turn.role is Role.USER)
         told = (Refusal(first.message_id, Reason.SCHEMA, first.session_id),) if refused else ()
         name = _printable(f"{read.extractor} for {self._model.name}")
-        return replace(read, extractor=name, refusals=(*read.refusals, *told), usage=used.usage)
+        return replace(
+            read, extractor=name, refusals=(*read.refusals, *told), usage=used.usage, fell_back=code
+        )
 
 
 def _parsed(completion: Completion) -> Answer:

@@ -14,14 +14,24 @@ from hermes_memory.adapters.model_extractor.floor_file import FloorRules
 from hermes_memory.adapters.model_extractor.locating import occurrences
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard, HeardClause, RuleExtractor
-from hermes_memory.adapters.rule_extractor.building import dated
+from hermes_memory.adapters.rule_extractor.building import with_date
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.adapters.rule_extractor.when import Moment
 from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimension, Dimensions
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Intent, Polarity, Role, Scope, Source, Turn
+from hermes_memory.core.model import (
+    MAX_CONTENT_CHARS,
+    USER,
+    Category,
+    Intent,
+    Polarity,
+    Role,
+    Scope,
+    Source,
+    Turn,
+)
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.scope import wider
 from hermes_memory.core.text import normal
@@ -110,7 +120,7 @@ class Floor:
         if place is None:
             return Reason.UNGROUNDED
         readings = hearing.readings(turn, place.clause.start, place.clause.end)
-        key = said.dimension if said.dimension in self._dimensions else NOTE
+        key = self._dimension(said, place, readings)
         act = self._act(said, place, key)
         if act in REASON_OF:
             return REASON_OF[act]
@@ -118,13 +128,22 @@ class Floor:
             said, place, key, act, readings, hearing.question.get(_key(turn), "")
         ):
             return refused
-        subject = whose(said.subject, place.clause, place.heard, place.object_start, self.rules.people)
-        if subject is None or (place.clause.addressed and subject == "user"):
-            return Reason.UNGROUNDED
         rule = self._same_thing(key, place, readings)
-        if rule is not None and self._contradicts(said, key, subject, rule):
+        subject = self._subject(said, place, key, rule)
+        if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
         return self._built(said, place, key, act, subject, rule)
+
+    def _dimension(self, said: Statement, place: Place, readings: Sequence[Candidate]) -> str:
+        """The dimension that is named, if it is known; the general one for who somebody is where no word tells of it.
+
+        A value that only one can hold would take the place of another: "Hangzhou's food is fine" is no address.
+        """
+        key, cue = said.dimension, self.rules.cues.get(said.dimension)
+        if key not in self._dimensions:
+            return NOTE
+        read = any(item.dimension == key for item in readings)
+        return key if cue is None or read or cue.search(place.heard.mirror, place.start, place.end) else NOTE
 
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""
@@ -132,6 +151,14 @@ class Floor:
         act = heard if heard is not SpeechAct.STATEMENT else said.act
         safe = self._dimensions.safety(key) is not None
         return SpeechAct.STATEMENT if act is SpeechAct.VENTING and safe else act
+
+    def _subject(self, said: Statement, place: Place, key: str, rule: Candidate | None) -> str | None:
+        """Whom it is about; what the rules read of the very same is about whom they say ("My dog is called …": the user)."""
+        people = self.rules.people
+        if rule is not None and rule.dimension == key and people.same_person(said.subject, rule.subject):
+            return rule.subject
+        subject = whose(said.subject, place.clause, place.heard, place.object_start, people)
+        return None if place.clause.addressed and subject == USER else subject
 
     def _holds_nothing(
         self,
@@ -160,8 +187,8 @@ class Floor:
         if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not _is_own(place):
             return Reason.LOW_VALUE
         if key in LOOSE:
-            dated_ = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
-            return None if dated_ or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
+            dated = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
+            return None if dated or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
         somebody = _is_own(place) or _is_chinese(place)
         return None if somebody else Reason.LOW_VALUE
 
@@ -174,7 +201,7 @@ class Floor:
 
     def _contradicts(self, said: Statement, key: str, subject: str, rule: Candidate) -> bool:
         """Whether the model says another person, the opposite, or what is graver than what the rules read there."""
-        if not (rule.subject == subject or self.rules.people.alike(rule.subject, subject)):
+        if not self.rules.people.same_person(rule.subject, subject):
             return True
         if self._guarded(key) and not self._guarded(rule.dimension):
             return True
@@ -259,7 +286,7 @@ class Floor:
             text = place.turn.content
             whole = self._trimmed(text[max(place.start, place.clauses[0].said) : place.end])
             content = whole if len(whole) <= MAX_CONTENT_CHARS else self._trimmed(said.quote)
-        return dated(content, moment) if moment is not None else content
+        return with_date(content, moment) if moment is not None else content
 
     def _trimmed(self, words: str) -> str:
         return self._extractor.rules.grammar.strip_content.sub("", words).strip()
@@ -300,7 +327,8 @@ def _is_own(place: Place) -> bool:
     """Whether the sentence names the user or somebody of theirs."""
     sentence = place.clause.sentence
     named = place.heard.names_somebody(sentence.start, sentence.end)
-    return named or place.clause.subject is not None or place.clause.carried is not None
+    about = place.clause.subject or place.clause.carried
+    return named or (about is not None and not about.unknown)  # "It's raining" names nobody
 
 
 def _is_chinese(place: Place) -> bool:

@@ -17,11 +17,15 @@ from hermes_memory.errors import InvalidConfig
 
 @dataclass(frozen=True, slots=True)
 class FloorRules:
-    """``nobody``: words about nobody; ``standing``: an order that holds from now on; ``people``: who is who."""
+    """``nobody``: words about nobody; ``standing``: an order that holds from now on; ``people``: who is who.
+
+    ``cues``: of a dimension, words of which one stands in what bears on it.
+    """
 
     nobody: Regex
     standing: Regex
     people: People
+    cues: Mapping[str, Regex]
 
 
 def load_floor(path: Traversable) -> FloorRules:
@@ -30,7 +34,8 @@ def load_floor(path: Traversable) -> FloorRules:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
-        return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people)
+        cues = {key: _regex(cue) for key, cue in data["cue"].items()}
+        return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people, cues)
     except (
         OSError,
         UnicodeDecodeError,

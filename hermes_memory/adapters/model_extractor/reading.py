@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.model_extractor.affirmations import affirmation
@@ -11,6 +10,7 @@ from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Sheet
 from hermes_memory.core.candidate import Affirmation, Candidate, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import Category, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
@@ -34,8 +34,8 @@ class Read:
 class Reader:
     """Reads answers; holds no state between them."""
 
-    def __init__(self, floor: Floor, dimensions: Dimensions, negators: Sequence[str]) -> None:
-        self._floor, self._dimensions, self._negators = floor, dimensions, tuple(negators)
+    def __init__(self, floor: Floor, dimensions: Dimensions, grounding: Grounding) -> None:
+        self._floor, self._dimensions, self._grounding = floor, dimensions, grounding
 
     def read(self, answer: Answer, sheet: Sheet, request: ExtractionRequest, hearing: Hearing) -> Read:
         """All that is believed of ``answer``, and a reason for all that is not; every user turn is accounted for."""
@@ -54,7 +54,7 @@ class Reader:
             elif isinstance(turn, Reason):
                 into.refuse(_anchor(said.turn, sheet, request), turn)
             else:
-                found = affirmation(said, memory, turn, hearing, self._floor, self._negators)
+                found = affirmation(said, memory, turn, hearing, self._floor, self._grounding)
                 if isinstance(found, Reason):
                     into.refuse(turn, found)
                 elif found not in into.affirmations:

@@ -24,6 +24,11 @@ class People:
         """Whether a model means the user by it."""
         return normal(name) in self.user
 
+    def same_person(self, left: str, right: str) -> bool:
+        """Whether both may be one person, the user or another."""
+        users = self.is_user(left), self.is_user(right)
+        return all(users) or (not any(users) and self.alike(left, right))
+
     def alike(self, left: str, right: str) -> bool:
         """Whether two names may be of one person: "my sister Emma" and "Emma", "mother" and 妈."""
         one, other = normal(left), normal(right)

@@ -104,10 +104,10 @@ class Builder:
         dimension = words.lasting or NOTE
         entry, weight = self._dimensions.get(dimension), self._weight(dimension)
         content = self._trim(turn.content, words.start, words.end)
-        dated = words.moment is not None and not self._only_today(content, words.moment, turn)
-        markers = words.markers - ({Marker.TEMPORARY} if dated else set())
+        has_date = words.moment is not None and not self._only_today(content, words.moment, turn)
+        markers = words.markers - ({Marker.TEMPORARY} if has_date else set())
         if words.moment:
-            content = dated(content, words.moment)
+            content = with_date(content, words.moment)
         entities = self._entities(turn.content, mirror, words, words.moment)
         # a Chinese sentence that was not understood and names neither date nor figure reaches no further
         tells = bool(words.lasting or words.moment or _FIGURES.search(content) or not _CJK.search(content))
@@ -221,7 +221,7 @@ class Builder:
             joint = "" if _CJK.search(content) else " "
             content = f"{words.lead_subject}{joint}{content}"
         content = content[:MAX_CONTENT_CHARS]
-        return dated(content, moment) if moment and category is Category.EVENT else content
+        return with_date(content, moment) if moment and category is Category.EVENT else content
 
     def _one_of_many(self, text: str, reading: Reading, words: Words) -> str:
         """The clause with the whole list replaced by this one item, so that each atom stands alone."""
@@ -247,7 +247,7 @@ class Builder:
         return tuple(dict.fromkeys(found))[:_MAX_ENTITIES]
 
 
-def dated(content: str, moment: Moment) -> str:
+def with_date(content: str, moment: Moment) -> str:
     """``content`` with the date that its words name."""
     label = f"（{moment.label}）" if _CJK.search(content) else f" ({moment.label})"
     return content[: MAX_CONTENT_CHARS - len(label)] + label

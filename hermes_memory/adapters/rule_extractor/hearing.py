@@ -95,7 +95,7 @@ class Heard:
     def names_somebody(self, start: int, end: int) -> bool:
         """Whether the user, or somebody of theirs, is named there."""
         grammar = self._rules.grammar
-        words = (grammar.user, grammar.relation_zh, grammar.other)
+        words = (grammar.user, grammar.relation_zh)
         if any(regex.search(self.mirror, start, end) for regex in words):
             return True
         return _OWN.search(self.mirror, start, end) is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hermes_memory.adapters.rule_extractor.daytime import CLOCK, clock_near, number
@@ -94,8 +95,9 @@ class Moment:
         return (mine > theirs) - (mine < theirs)
 
 
+@lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
-    """The time zone of a turn; UTC where the name is unknown."""
+    """The time zone of a turn; UTC where the name is unknown. The first look at one reads a file."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

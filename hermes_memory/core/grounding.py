@@ -1,0 +1,319 @@
+"""What a statement rests on: each of its words must be the user's (SPEC §3.3, §4.1.2).
+
+A language model may lie in every field, so nothing here asks what a text means. Words are compared as the segmenter
+makes them: Latin ones by their stem, Chinese ones as they stand in the text, both in one script and one spelling. Which
+words add no fact, which negate, and which tell of health or faith is data (``configs/words/grounding.toml``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hermes_memory.core.words import pieces
+
+Pattern = re.Pattern[str]
+
+_HAN = "\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_IS_HAN = re.compile(f"[{_HAN}]")
+_LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile(rf"[^\W_{_HAN}]+(?:'[^\W\d_{_HAN}]+)?")
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万]+")
+_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_UNITS = {"十": 10, "百": 100, "千": 1000}
+_MYRIAD = 10_000
+_HIDDEN = "\u25a1"  # stands where a phrase was that only looks like a negation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """The closed lists, all in the spelling of ``Grounding.read``.
+
+    ``frame``: words that add no fact. ``copulas``: words for *is*. ``equal``: groups of words of which one may stand for
+    another. ``figures``: English words for numbers. ``contractions``: what a short form stands for. ``negators``, and
+    ``apart``, the phrases in which one negates nothing. ``breaks``: where a clause ends. ``resumes``: what follows a thing
+    that stands before its verb ("香菜我不吃", "peanuts I can't eat"). ``against``: words by which a
+    thing is disliked, given up or over. ``kept``: words that tell whether it is so, and may not be left out.
+    ``corrects``: words by which a turn puts an earlier one right. ``asks``: what a question ends with. ``times``: words
+    that name a time. ``bare``: what says yes and nothing else. ``cues``: literal words of a class that freezes at once or
+    is sensitive. ``answer_chars``, ``answer_words``: the longest answer, in Chinese characters and in Latin words.
+    """
+
+    frame: frozenset[str]
+    copulas: frozenset[str]
+    equal: tuple[frozenset[str], ...]
+    figures: Mapping[str, int]
+    contractions: Mapping[str, tuple[str, ...]]
+    negators: Pattern
+    apart: Pattern
+    breaks: Pattern
+    resumes: Pattern
+    against: Pattern
+    kept: Pattern
+    corrects: Pattern
+    asks: Pattern
+    times: Pattern
+    bare: Pattern
+    cues: Mapping[str, Pattern]
+    answer_chars: int
+    answer_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as it is compared.
+
+    ``plain`` is in one script and spelling; in ``line`` its words stand between bars, without other marks;
+    ``figures`` are the values of its numbers; ``negators`` say where in ``plain`` something is negated.
+    """
+
+    plain: str
+    line: str
+    words: frozenset[str]
+    latin: tuple[tuple[int, int, frozenset[str]], ...]
+    figures: frozenset[str]
+    negators: tuple[int, ...]
+    breaks: tuple[int, ...]
+
+    def places(self, word: str) -> Iterator[tuple[int, int]]:
+        """Where a word of this or another text stands."""
+        if _IS_HAN.search(word):
+            start = self.plain.find(word)
+            while start >= 0:
+                yield start, start + len(word)
+                start = self.plain.find(word, start + 1)
+        else:
+            yield from ((start, end) for start, end, words in self.latin if word in words)
+
+
+class Grounding:
+    """Compares statements with the words they are said to rest on.
+
+    Args:
+        words: All words of a text, none left out, Latin ones stemmed.
+        plain: A text in one script and spelling, its marks kept.
+        lexicon: The closed lists.
+    """
+
+    def __init__(
+        self, words: Callable[[str], Iterable[str]], plain: Callable[[str], str], lexicon: Lexicon
+    ) -> None:
+        self.lexicon, self._plain, self._cut = lexicon, plain, words
+        short = lexicon.contractions.items()
+        self._short = {word: tuple(full) for entry, full in short for word in words(entry)}
+        self._frame = lexicon.frame | {word for entry in lexicon.frame for word in words(entry)}
+        self._copulas = lexicon.copulas | {word for entry in lexicon.copulas for word in words(entry)}
+        self._equal: dict[str, frozenset[str]] = {}
+        for group in lexicon.equal:
+            same = frozenset(word for entry in group for word in words(entry))
+            self._equal |= dict.fromkeys(same, same)
+        self._figures = {
+            word: str(value) for entry, value in lexicon.figures.items() for word in words(entry)
+        }
+        self._token = lru_cache(maxsize=16_384)(self._token_now)
+        self.read = lru_cache(maxsize=4096)(self._read)
+
+    def _read(self, text: str) -> Reading:
+        plain = self._plain(text)
+        words = frozenset(full for word in self._cut(text) for full in self._short.get(word, (word,)))
+        figures = {_value(figure) for figure in _FIGURE.findall(plain)}
+        figures |= {str(numeral(hit)) for hit in _NUMERAL.findall(plain)}
+        figures |= {self._figures[word] for word in words if word in self._figures}
+        masked = self.lexicon.apart.sub(lambda hit: _HIDDEN * len(hit.group()), plain)
+        return Reading(
+            plain=plain,
+            line=f"|{_line(plain)}|",
+            words=words,
+            latin=tuple((*hit.span(), self._token(hit.group())) for hit in _LATIN.finditer(plain)),
+            figures=frozenset(figures),
+            negators=tuple(hit.start() for hit in self.lexicon.negators.finditer(masked)),
+            breaks=tuple(hit.start() for hit in self.lexicon.breaks.finditer(plain)),
+        )
+
+    def _token_now(self, token: str) -> frozenset[str]:
+        return frozenset(full for word in self._cut(token) for full in self._short.get(word, (word,)))
+
+    # words
+
+    def stands(self, thing: str, text: Reading) -> bool:
+        """Whether ``thing`` is named in the text: as a whole, or each of its parts by itself."""
+        parts = [part for part in self.read(thing).line.split("|") if part]
+        if not parts:
+            return False
+        first, last = ("" if _IS_HAN.match(parts[at]) else "|" for at in (0, -1))
+        if f"{first}{'|'.join(parts)}{last}" in text.line:
+            return True
+        return all(self._part_stands(part, text) for part in parts)
+
+    def _part_stands(self, part: str, text: Reading) -> bool:
+        if _IS_HAN.match(part):
+            return part in text.line or self._same_number(part, text)
+        if f"|{part}|" in text.line or self._same_number(part, text):
+            return True
+        return bool(_LETTER.search(part)) and not self._token(part).isdisjoint(text.words)
+
+    def shares(self, thing: str, text: Reading) -> bool:
+        """Whether a word of ``thing`` that names something stands in the text."""
+        words = (word for word in self.read(thing).words if _LETTER.search(word))
+        return any(not self._adds_nothing(word, ()) and self._covered(word, (text,)) for word in words)
+
+    def _same_number(self, word: str, text: Reading) -> bool:
+        if _NUMERAL.fullmatch(word):
+            return str(numeral(word)) in text.figures
+        value = _value(word) if _FIGURE.fullmatch(word) else self._figures.get(word)
+        return value in text.figures
+
+    def strange(self, content: Reading, sources: Sequence[Reading]) -> list[str]:
+        """The words of ``content`` that add a fact and stand in none of the sources."""
+        return [word for word in content.words if not self._covered(word, sources)]
+
+    def _covered(self, word: str, sources: Sequence[Reading]) -> bool:
+        if word in self._frame or word in self._copulas or not _LETTER.search(word):
+            return True
+        if self.lexicon.negators.fullmatch(word):
+            return True  # whether something is negated is looked at as a whole
+        if not _IS_HAN.search(word):
+            same = self._equal.get(word, frozenset({word}))
+            return any(not same.isdisjoint(text.words) or self._same_number(word, text) for text in sources)
+        if any(word in text.line or self._same_number(word, text) for text in sources):
+            return True
+        return any(
+            self._adds_nothing(one, sources) and self._covered(other, sources)
+            for cut in range(1, len(word))
+            for one, other in ((word[:cut], word[cut:]), (word[cut:], word[:cut]))
+        )
+
+    def _adds_nothing(self, word: str, sources: Sequence[Reading]) -> bool:
+        if word in self._frame or word in self._copulas or self.lexicon.negators.fullmatch(word):
+            return True
+        return any(self._same_number(word, text) for text in sources)
+
+    def equates(self, content: Reading, thing: Reading, sources: Sequence[Reading]) -> bool:
+        """Whether "is" is all that ``content`` says of the thing, and nobody said "is": "I'm a doctor" of "I hate doctors"."""
+        if not self._has_copula(content) or any(self._has_copula(text) for text in sources):
+            return False
+        return not self._says_more(content, thing) and any(self._says_more(text, thing) for text in sources)
+
+    def _has_copula(self, text: Reading) -> bool:
+        return any(
+            word in text.words or (_IS_HAN.search(word) and word in text.line) for word in self._copulas
+        )
+
+    def _says_more(self, text: Reading, thing: Reading) -> bool:
+        """Whether a word of the text adds something to the thing."""
+        return any(
+            not self._adds_nothing(word, ()) and word not in thing.words and word not in thing.line
+            for word in text.words
+        )
+
+    # numbers
+
+    @staticmethod
+    def strange_figures(content: Reading, known: Iterable[str]) -> list[str]:
+        """The numbers written in digits in ``content`` that are not ``known``."""
+        return [value for figure in _FIGURE.findall(content.plain) if (value := _value(figure)) not in known]
+
+    # negation
+
+    def around(self, content: Reading, quote: Reading) -> list[tuple[int, int]]:
+        """Where in the quote a negation would be one of ``content``: the clauses in which its words stand closest together."""
+        whole = content.plain.strip()
+        if whole and whole in quote.plain:
+            start = quote.plain.index(whole)
+            return [self._reach(quote, start, start + len(whole))]
+        events = sorted(
+            (start, end, word)
+            for word in content.words
+            if not (word in self._frame or self.lexicon.negators.fullmatch(word))
+            for start, end in quote.places(word)
+        )
+        if not events:
+            return [(0, len(quote.plain))]
+        return [self._reach(quote, start, end) for start, end in _tightest(events)]
+
+    def _reach(self, quote: Reading, start: int, end: int) -> tuple[int, int]:
+        """From where its clause begins to the end of a stretch, or of the clause where the verb is yet to come."""
+        before = [at for at in quote.breaks if at < start]
+        after = next((at for at in quote.breaks if at >= end), len(quote.plain))
+        goes_on = self.lexicon.resumes.match(quote.plain, end, after)
+        return (before[-1] if before else 0), (after if goes_on else end)
+
+    @staticmethod
+    def negated(text: Reading, start: int = 0, end: int | None = None) -> bool:
+        """Whether something is negated in ``text.plain[start:end]``."""
+        stop = len(text.plain) if end is None else end
+        return any(start <= at < stop for at in text.negators)
+
+    def left_out(self, content: Reading, quote: Reading, start: int, end: int) -> bool:
+        """Whether ``content`` leaves out a word of that clause which tells whether it is so."""
+        return any(
+            hit.group() not in content.plain for hit in self.lexicon.kept.finditer(quote.plain, start, end)
+        )
+
+    # what kind of text
+
+    def cue(self, name: str, *texts: Reading) -> bool:
+        """Whether one of the texts holds a literal word of a class."""
+        cue = self.lexicon.cues.get(name)
+        return cue is not None and any(cue.search(text.plain) for text in texts)
+
+    def question(self, text: str) -> str:
+        """The last question asked in ``text``; empty if there is none."""
+        found = [hit.group() for hit in _SENTENCE.finditer(text) if self.lexicon.asks.search(hit.group())]
+        return found[-1] if found else ""
+
+    def short(self, text: Reading) -> bool:
+        """Whether a turn is short enough to be an answer, or to put one thing right."""
+        if _IS_HAN.search(text.plain):
+            return len(text.plain) <= self.lexicon.answer_chars
+        return len(text.latin) <= self.lexicon.answer_words
+
+
+_SENTENCE = re.compile(r"[^。！？!?；;…\n]+[。！？!?；;…]*")
+
+
+def numeral(text: str) -> int:
+    """The value of a Chinese numeral; digit by digit where it names no unit (二〇二四)."""
+    if not any(char in _UNITS or char == "万" for char in text):
+        return int("".join(str(_DIGITS[char]) for char in text))
+    total = section = digit = 0
+    for char in text:
+        if char == "万":
+            total, section, digit = (total + section + digit or 1) * _MYRIAD, 0, 0
+        elif char in _UNITS:
+            section, digit = section + (digit or 1) * _UNITS[char], 0
+        else:
+            digit = _DIGITS[char]
+    return total + section + digit
+
+
+def _line(plain: str) -> str:
+    """The words of a text with bars between them; what an apostrophe joins is two."""
+    return "|".join(piece for _, piece in pieces(plain)).replace("'", "|")
+
+
+def _value(figure: str) -> str:
+    """A number without leading zeros and idle decimals."""
+    whole, _, part = figure.partition(".")
+    part = part.rstrip("0")
+    return f"{whole.lstrip('0') or '0'}{'.' + part if part else ''}"
+
+
+def _tightest(events: Sequence[tuple[int, int, str]]) -> list[tuple[int, int]]:
+    """The shortest stretches that hold every word once, of ``(start, end, word)`` in order."""
+    wanted, held, low = len({word for _, _, word in events}), dict[str, int](), 0
+    found: list[tuple[int, int]] = []
+    for _, end, word in events:
+        held[word] = held.get(word, 0) + 1
+        while len(held) == wanted:
+            found.append((events[low][0], end))
+            left = events[low][2]
+            held[left] -= 1
+            if not held[left]:
+                del held[left]
+            low += 1
+    shortest = min(end - start for start, end in found)
+    return [stretch for stretch in found if stretch[1] - stretch[0] == shortest]

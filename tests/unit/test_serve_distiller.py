@@ -1,0 +1,108 @@
+"""The way to the Distiller deployment: what becomes of a replica's failure, of silence and of a lost one. No Ray is started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from ray.exceptions import ActorDiedError, RayTaskError
+
+from actors.distiller import ServeDistiller
+from hermes_memory.config import load_settings
+from hermes_memory.core.candidate import Extraction, ExtractionRequest
+from hermes_memory.errors import ExtractionFailed, HermesError, ModelFailed
+from hermes_memory.ports.distiller import Distilled
+from hermes_memory.wiring import distil_timeout_s
+
+NOTHING = Distilled(Extraction(extractor="x"), np.zeros((0, 4), np.float32))
+SECRET = "what ana said"
+
+
+class Handle:
+    """A deployment whose calls take a while and then do as they are told."""
+
+    def __init__(self, answer: Callable[[], Any], takes_s: float = 0.0) -> None:
+        self._answer, self._takes_s = answer, takes_s
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Handle:
+        self.asked.append(name)
+        return self
+
+    async def remote(self, _: Any) -> Any:
+        await asyncio.sleep(self._takes_s)
+        return self._answer()
+
+
+def distiller(handle: Handle, distil_s: float = 5.0, embed_s: float = 5.0) -> ServeDistiller:
+    made = ServeDistiller(distil_s, embed_s)
+    made._handle = handle
+    return made
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def answer() -> Any:
+        raise error
+
+    return answer
+
+
+def task_error(cause: Exception) -> Exception:
+    raised: Exception = RayTaskError("distil", f"Traceback … {SECRET}", cause).as_instanceof_cause()
+    return raised
+
+
+async def test_what_a_replica_makes_is_passed_on() -> None:
+    handle = Handle(lambda: NOTHING)
+    assert await distiller(handle).distil(ExtractionRequest(turns=())) is NOTHING
+    assert await distiller(handle).embed(["a"]) is NOTHING
+    assert handle.asked == ["distil", "embed"]
+
+
+async def test_an_extractors_failure_keeps_its_pause_and_its_tokens() -> None:
+    handle = Handle(raising(task_error(ExtractionFailed("busy", 90.0, 1_200))))
+    with pytest.raises(ExtractionFailed) as caught:
+        await distiller(handle).distil(ExtractionRequest(turns=()))
+    assert type(caught.value) is ExtractionFailed
+    assert (caught.value.why, caught.value.after_s, caught.value.tokens) == ("busy", 90.0, 1_200)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            task_error(ModelFailed("the embedder", "status 500")),
+            "the embedder gave no usable answer: status 500",
+        ),
+        (task_error(ValueError(SECRET)), "ValueError"),
+        (ActorDiedError(), "ActorDiedError"),
+    ],
+)
+async def test_every_other_failure_is_one_too_without_its_words(error: Exception, says: str) -> None:
+    with pytest.raises(ExtractionFailed) as caught:
+        await distiller(Handle(raising(error))).distil(ExtractionRequest(turns=()))
+    assert isinstance(caught.value, HermesError)
+    assert (caught.value.why, SECRET in repr(caught.value)) == (says, False)
+
+
+async def test_an_extraction_is_waited_for_longer_than_an_embedding() -> None:
+    slow = distiller(Handle(lambda: NOTHING, 0.2), distil_s=5.0, embed_s=0.05)
+    assert await slow.distil(ExtractionRequest(turns=())) is NOTHING
+    slow._handle = Handle(lambda: NOTHING, 0.2)
+    with pytest.raises(ExtractionFailed, match="TimeoutError"):
+        await slow.embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("extractor", "seconds"),
+    [
+        ({"kind": "rules"}, 30.0),
+        ({"kind": "vllm", "timeout_s": 40.0}, 3 * 80.0 + 30.0),
+        ({"kind": "openai", "timeout_s": 60.0, "attempts": 3}, 3 * (4 * 60.0 + 20.0) + 30.0),
+    ],
+)
+def test_the_time_fits_all_that_is_asked(extractor: dict[str, Any], seconds: float) -> None:
+    assert distil_timeout_s(load_settings(None, {"extractor": extractor})) == seconds
