@@ -115,12 +115,14 @@ def started(what: str, section: str, arguments: Mapping[str, Any], **more: Any) 
         from vllm.v1.engine.async_llm import AsyncLLM
     except ImportError as error:
         raise InvalidConfig(f"{section}.kind", "needs vLLM: pip install 'hermes-memory[vllm]'") from error
+    if unknown := sorted(arguments.keys() - AsyncEngineArgs.__dataclass_fields__.keys()):
+        raise InvalidConfig(f"{section}.engine", f"is no argument of vLLM's engine: {', '.join(unknown)}")
     try:
         return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), **more)
-    except TypeError as error:  # names the argument that vLLM does not know
-        raise InvalidConfig(f"{section}.engine", f"is not what vLLM takes: {error}") from None
     except (OSError, ValueError) as error:
         why = f"cannot be loaded with {section}.engine as it is: {type(error).__name__}"
         raise InvalidConfig(f"{section}.model", why) from error
-    except RuntimeError as error:  # its own processes tell why, on standard error
-        raise ModelFailed(what, f"its engine does not start: {type(error).__name__}") from error
+    except (
+        Exception
+    ) as error:  # whatever an engine dies of while it starts; its own processes tell on standard error
+        raise ModelFailed(what, f"the engine does not start: {type(error).__name__}") from error
