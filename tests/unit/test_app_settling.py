@@ -57,7 +57,7 @@ def test_a_parked_job_fails_until_all_its_turns_are_read_and_then_its_alert_goes
     job = person.ledger.jobs[job_id]
     assert (job.status, job.reason, job.pending_turns) == (JobStatus.FAILED, "broken", 1)
     assert person.last is not None
-    assert person.last.seen_to == ()
+    assert not person.last.seen_to
     rest = tuple((turn.session_id, turn.index) for turn in person.state.pending)
     person.act(FailExtraction(turns=rest, reason="still broken", parked=False))
     assert person.ledger.jobs[job_id].status is JobStatus.FAILED  # while it is tried anew
