@@ -46,7 +46,7 @@ class BatchWatch:
         self.running = self.waiting = self.widest = 0
 
     def __call__(self, *_: Any, **__: Any) -> BatchWatch:
-        """vLLM makes a logger for each engine: there is one."""
+        """A logger for each engine is what vLLM makes: there is one."""
         return self
 
     def record(self, scheduler_stats: Any, *_: Any, **__: Any) -> None:
@@ -88,8 +88,8 @@ class VllmModel:
 
     @property
     def name(self) -> str:
-        """The model's name; of a folder its last part."""
-        return self._model.rstrip("/").rpartition("/")[2]
+        """The model's name; see ``spoken``."""
+        return spoken(self._model)
 
     @property
     def loaded(self) -> Loaded:
@@ -186,9 +186,14 @@ class VllmModel:
             raise InvalidConfig(
                 "extractor", f"the engine refuses the question: {type(error).__name__}"
             ) from None
-        except Exception as error:  # the engine's own: what it says may quote the question
+        except Exception as error:  # noqa: BLE001  # the engine's own: what it says may quote the question
             raise ModelFailed(WHAT, f"the engine failed: {type(error).__name__}") from None
         return output
+
+
+def spoken(model: str) -> str:
+    """How evidence and people name a model: by its name, or by the last part of the folder that it lies in."""
+    return model.rstrip("/").rpartition("/")[2] if model.startswith("/") else model
 
 
 def _arguments(model: str, further: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ words add no fact, which negate, and which tell of health or faith is data (``co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ _IS_HAN = re.compile(f"[{_HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _PIECE = re.compile(rf"(?P<han>[{_HAN}]+)|(?P<latin>[^\W_{_HAN}]+(?:'[^\W\d_{_HAN}]+)?)")
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_ALONE = re.compile(r"\|?(\d+)\|?")
 _NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万]+")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -163,7 +164,8 @@ class Grounding:
         if not parts:
             return False
         first, last = ("" if _IS_HAN.match(parts[at]) else "|" for at in (0, -1))
-        if f"{first}{'|'.join(parts)}{last}" in text.line:
+        whole = f"{first}{'|'.join(parts)}{last}"
+        if whole in text.line or _in_figures(whole) in _in_figures(text.line):
             return True
         return all(self._part_stands(part, text) for part in parts)
 
@@ -212,10 +214,15 @@ class Grounding:
         return any(self._same_number(word, text) for text in sources)
 
     def equates(self, content: Reading, thing: Reading, sources: Sequence[Reading]) -> bool:
-        """Whether "is" is all that ``content`` says of the thing, and nobody said "is": "I'm a doctor" of "I hate doctors"."""
+        """Whether "is" is all that ``content`` says of the thing, and nobody said so: "I'm a doctor" of "I hate doctors".
+
+        The first of the sources is the quote.
+        """
         if not self._has_copula(content) or any(self._has_copula(text) for text in sources):
             return False
-        return not self._says_more(content, thing) and any(self._says_more(text, thing) for text in sources)
+        quote, *others = sources
+        answers = any(text.words for text in others)  # "What do you do?" – "Doctor."
+        return not self._says_more(content, thing) and (self._says_more(quote, thing) or not answers)
 
     def _has_copula(self, text: Reading) -> bool:
         return any(
@@ -232,9 +239,9 @@ class Grounding:
     # numbers
 
     @staticmethod
-    def strange_figures(content: Reading, known: Iterable[str]) -> list[str]:
-        """The numbers written in digits in ``content`` that are not ``known``."""
-        return [value for figure in _FIGURE.findall(content.plain) if (value := _value(figure)) not in known]
+    def strange_figures(plain: str, known: Container[str]) -> list[str]:
+        """The numbers written in digits in a text, as ``Reading.plain`` has it, that are not ``known``."""
+        return [value for figure in _FIGURE.findall(plain) if (value := _value(figure)) not in known]
 
     @staticmethod
     def strange_signs(content: Reading, quote: Reading) -> list[str]:
@@ -313,6 +320,12 @@ def numeral(text: str) -> int:
         else:
             digit = _DIGITS[char]
     return total + section + digit
+
+
+def _in_figures(line: str) -> str:
+    """A line with its numbers in digits, each apart from what stands beside it."""
+    figures = _NUMERAL.sub(lambda hit: str(numeral(hit.group())), line)
+    return _ALONE.sub(r"#\1#", figures)
 
 
 def _value(figure: str) -> str:

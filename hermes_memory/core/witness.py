@@ -19,7 +19,9 @@ from hermes_memory.core.text import normal, same_name
 
 Known = Callable[[str], Iterable[Memory]]  # dimension → the user's memories of it
 
-_LABEL = re.compile(r"\s*[(（]\d{4}(?:-\d\d){0,2}(?: \d\d:\d\d)?[)）]$")  # a day that was resolved by rule
+# Their words are few and known; there are more illnesses than any list holds.
+_NAMED = frozenset({SafetyClass.ALLERGY, SafetyClass.MEDICATION, SafetyClass.RELIGIOUS_TABOO})
+_LABEL = re.compile(r"\s*[(（](\d{4}(?:-\d\d){0,2}(?: \d\d:\d\d)?)[)）]$")  # a day that was resolved by rule
 _DAY = re.compile(r"\d{4}(?:-\d\d){0,2}(?: \d\d:\d\d)?")
 
 
@@ -100,11 +102,19 @@ def _statement(candidate: Candidate, heard: Heard) -> _Statement:
     return _Statement(
         candidate,
         heard,
-        read(_LABEL.sub("", candidate.content)),
+        read(_without_day(candidate)),
         read(candidate.object),
         read(heard.quote),
         read(heard.turn.content),
     )
+
+
+def _without_day(candidate: Candidate) -> str:
+    """The content without the day that was resolved by rule and put behind it."""
+    label, since = _LABEL.search(candidate.content), candidate.valid_from
+    if label is None or since is None or not f"{since:%Y-%m-%d %H:%M}".startswith(label[1]):
+        return candidate.content
+    return candidate.content[: label.start()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +143,26 @@ class _Statement:
 
     def counts(self) -> bool:
         """Numbers are the user's, or follow from a date that was resolved by rule."""
-        known = self.quote.figures | self._of_dates()
-        return not self._ground.strange_figures(self.content, known)
+        dates = self._dates()
+        rest = dates.sub(" ", self.content.plain) if dates else self.content.plain
+        return not self._ground.strange_figures(rest, self.quote.figures)
 
     def is_signed(self) -> bool:
         """Signs that say something, a currency or a face, are the user's."""
-        return not self._ground.strange_signs(self.content, self.quote)
+        if self._ground.strange_signs(self.content, self.quote):
+            return False
+        names = (self.candidate.object, self.candidate.subject, *self.candidate.entities)
+        return not any(self._ground.strange_signs(self._ground.read(name), self.turn) for name in names)
 
     def is_of_its_class(self) -> bool:
-        """An allergy is called one, or told by what it does; that it is over may be told in other words."""
-        if self.candidate.dimension != SafetyClass.ALLERGY or self.candidate.polarity is Polarity.NEGATIVE:
+        """An allergy, a medicine, a religious rule is called one; that it is over may be told in other words."""
+        name = self.heard.dimensions.freeze_class(self.candidate.dimension)
+        if name not in _NAMED or (name != SafetyClass.RELIGIOUS_TABOO and self._is_denied()):
             return True
-        return declares(self.candidate, SafetyClass.ALLERGY, self.heard)
+        return declares(self.candidate, name, self.heard)
+
+    def _is_denied(self) -> bool:
+        return self.candidate.polarity is Polarity.NEGATIVE
 
     def is_about(self) -> bool:
         """Whom it is about was named: in the turn, in what was said before it, or by the memory it goes on about."""
@@ -166,9 +184,18 @@ class _Statement:
     def names(self) -> bool:
         """What is listed as named stands in the turn, or is the day that its words resolve to."""
         return all(
-            self._ground.stands(name, self.turn) or (_DAY.fullmatch(name) and self._tells_time())
-            for name in self.candidate.entities
+            self._ground.stands(name, self.turn) or self._resolves(name) for name in self.candidate.entities
         )
+
+    def _resolves(self, name: str) -> bool:
+        """Whether ``name`` is a day to which words for a time resolve: its own, or so many years from the turn's."""
+        since = self.candidate.valid_from
+        if not (_DAY.fullmatch(name) and self._tells_time()):
+            return False
+        if since is not None and f"{since:%Y-%m-%d %H:%M}".startswith(name):
+            return True
+        years = abs(int(name[:4]) - self.heard.turn.created_at.year)
+        return years <= 1 or not self.turn.figures.isdisjoint({str(years), name[:4]})
 
     def is_labelled(self) -> bool:
         """A predicate that would stand before the object as its label is the user's; a known dimension has its own label."""
@@ -227,7 +254,10 @@ class _Statement:
     def _tells_time(self) -> bool:
         return self._ground.lexicon.times.search(self.turn.plain) is not None
 
-    def _of_dates(self) -> frozenset[str]:
-        times = (self.candidate.valid_from, self.candidate.valid_to)
-        named = (self._ground.read(f"{time:%Y %m %d %H %M}").figures for time in times if time is not None)
-        return frozenset(figure for figures in named for figure in figures)
+    def _dates(self) -> re.Pattern[str] | None:
+        """How its times may be written out: as a day, a month or a year, never as numbers by themselves."""
+        times = [time for time in (self.candidate.valid_from, self.candidate.valid_to) if time is not None]
+        shapes = (
+            f"{day:%Y-%m-%d}|{day.year}年(?:{day.month}月)?|{day.month}月(?:{day.day}[日号])?|{day.year}" for day in times
+        )
+        return re.compile(rf"(?<!\d)(?:{'|'.join(shapes)})(?!\d)") if times else None
