@@ -241,7 +241,8 @@ def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel
     Raises:
         InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
     """
-    return LocalDistiller(build_extractor(settings, model), embedder)
+    most = settings.rules.entry.most_candidates
+    return LocalDistiller(build_extractor(settings, model), embedder, most)
 
 
 def distil_timeout_s(settings: Settings) -> float:
