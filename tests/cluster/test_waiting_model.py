@@ -37,7 +37,7 @@ def test_it_serves_without_the_model_and_ends_as_it_should(tmp_path: Path) -> No
             assert ready["checks"]["extractor"]["state"] == "waiting for a GPU"
             say(http, "ana", "I'm allergic to peanuts.", "ana-1")
             [memory] = records(http, "ana")
-            assert memory["evidence"][0]["quote"] == "I'm allergic to peanuts."
+            assert memory["evidence"][0]["quote"] == "I'm allergic to peanuts"
             assert memory["evidence"][0]["extractor"].startswith("rules")
     finally:
         assert server.stop() == 0
