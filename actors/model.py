@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import ray
@@ -27,8 +27,7 @@ def standing(num_gpus: float) -> Standing:
     if app is None:
         return Standing.ABSENT
     deployment = app.deployments.get(DEPLOYMENT)
-    states: Mapping[str, int] = deployment.replica_states if deployment is not None else {}
-    if states.get("RUNNING"):
+    if deployment is not None and deployment.replica_states.get("RUNNING"):  # type: ignore[call-overload]
         return Standing.READY
     if num_gpus and not _offered(num_gpus):
         return Standing.WAITING

@@ -107,7 +107,8 @@ class Cached:
 def kit(settings: Settings, embedder: Embedder) -> Kit:
     """The product's own rules, dimensions, calibration and extractor, with this embedder."""
     policy = build_policy(settings)
-    distiller = LocalDistiller(load_rule_extractor(policy.dimensions), Cached(embedder))
+    most = policy.rules.entry.most_candidates
+    distiller = LocalDistiller(load_rule_extractor(policy.dimensions), Cached(embedder), most)
     return Kit(policy, distiller, embedder.info, settings.batch.context_turns, settings.batch.known)
 
 

@@ -52,11 +52,6 @@ def sweep(extractor: RuleExtractor, refuses: Refuses, step: int) -> list[Sweep]:
     ]
 
 
-def pairs_of(folder: Path) -> Iterator[Pair]:
-    """The user turns of the data set in ``folder``, each with the assistant's turn before it."""
-    return _SETS[folder](folder)
-
-
 def ungrounded(candidate: Candidate, turn: Turn) -> bool:
     """Whether anything in the memory does not come from the words its span covers."""
     span = candidate.span

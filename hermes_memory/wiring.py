@@ -241,7 +241,8 @@ def build_distiller(settings: Settings, embedder: Embedder, model: LanguageModel
     Raises:
         InvalidConfig: the extractor's kind needs a model that only the server can give, or a setting does not fit it.
     """
-    return LocalDistiller(build_extractor(settings, model), embedder)
+    most = settings.rules.entry.most_candidates
+    return LocalDistiller(build_extractor(settings, model), embedder, most)
 
 
 def distil_timeout_s(settings: Settings) -> float:
@@ -313,7 +314,10 @@ def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> Vl
     """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
     chosen = settings.extractor
     return VllmModel(
-        chosen.model or RECOMMENDED, timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+        chosen.model or RECOMMENDED,
+        timeout_s=chosen.timeout_s,
+        arguments=chosen.engine,
+        stat_loggers=stat_loggers,
     )
 
 

@@ -47,7 +47,7 @@ class FaultyEndpoint:
     most_running: int = 0
     port: int = 0
     _server: asyncio.Server | None = None
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
+    _open: dict[asyncio.Task[Any], asyncio.StreamWriter] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -67,20 +67,25 @@ class FaultyEndpoint:
         """As if it were killed: the port is closed, and every connection reset."""
         if self._server is not None:
             self._server.close()
-            for writer in list(self._open):
+            for writer in self._open.values():
                 writer.transport.abort()
+            for task in self._open:
+                task.cancel()
+            await asyncio.gather(*self._open, return_exceptions=True)
             await self._server.wait_closed()
             self._server = None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = writer
         try:
             while True:
                 await self._exchange(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             pass  # the caller has hung up, or we have
         finally:
-            self._open.discard(writer)
+            del self._open[task]
             writer.transport.abort()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

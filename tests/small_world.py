@@ -25,7 +25,7 @@ from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.board import Board
 from hermes_memory.core.bounded import Entrance
 from hermes_memory.core.calibration import Calibration, Ramp
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Refusal, Span
+from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Marker, Refusal, Span
 from hermes_memory.core.confirmation import ConfirmationRequest
 from hermes_memory.core.dimensions import Cardinality, Dimension, Dimensions, SafetyClass
 from hermes_memory.core.grounding import Grounding
@@ -175,7 +175,9 @@ def say(
     turn: Mapping[str, Any] | None = None,
     **over: Any,
 ) -> Said:
-    """A user says ``text``; ``over`` are fields of the one candidate."""
+    """A user says ``text``; ``over`` are fields of the one candidate. What is marked a correction says so."""
+    corrects = Marker.CORRECTION in over.get("markers", ())
+    text = text if not corrects or grounding().lexicon.corrects.search(text) else f"更正：{text}"
     said = a_turn(
         session_id=session, message_id=message or f"{session}-{digest(text, at.isoformat(), size=4)}",
         content=text, created_at=at, received_at=at, scene=scene, **(turn or {}),
@@ -183,9 +185,9 @@ def say(
     return Said(said, (a_candidate(said, **over),))
 
 
-def affirm(memory: Memory, text: str = "对，就是这样", **over: Any) -> Said:
-    """A turn that affirms ``memory``."""
-    said = say(text, **over)
+def affirm(memory: Memory, text: str = "", **over: Any) -> Said:
+    """A turn that affirms ``memory``, by default in its own words."""
+    said = say(text or f"对，{memory.content}", **over)
     span = said.candidates[0].span
     return Said(said.turn, (), (Affirmation(memory.id, span),))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from dataclasses import replace
@@ -113,7 +114,7 @@ def cluster_gpus(address: str) -> float:
     """The GPUs of that node of a running cluster which has most of them. Raises as Ray does."""
     import ray
 
-    ray.init(address, namespace="hermes", log_to_driver=False, logging_level="ERROR")
+    ray.init(address, namespace="hermes", log_to_driver=False, logging_level=logging.ERROR)
     try:
         nodes = ray.nodes()  # type: ignore[no-untyped-call]
         return max((node["Resources"].get("GPU", 0.0) for node in nodes if node["Alive"]), default=0.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_memory.adapters.rule_extractor.regexes import LANGUAGES, alternatives, compiled
-from hermes_memory.adapters.segmenter import Segmenter
+from hermes_memory.adapters.segmenter import Segmenter, read_stop_words
 from hermes_memory.core.dimensions import SafetyClass, Sensitive
 from hermes_memory.core.grounding import Grounding, Lexicon
 from hermes_memory.errors import InvalidConfig
@@ -23,8 +23,8 @@ _TABLES = {*_LISTS, *_SHAPES, *_SIZES, "figures", "contractions", "cues"}
 CUES = frozenset({NAMING, *SafetyClass, *Sensitive})
 
 
-def load_grounding(source: Path | Traversable, segmenter: Segmenter | None = None) -> Grounding:
-    """Read the lists. ``segmenter`` leaves no word out; one is made if none is given.
+def load_grounding(source: Path | Traversable) -> Grounding:
+    """Read the lists, and the stop words that stand beside them.
 
     Raises:
         InvalidConfig: unreadable TOML, a table too many or too few, or a value of the wrong kind.
@@ -37,7 +37,7 @@ def load_grounding(source: Path | Traversable, segmenter: Segmenter | None = Non
         raise InvalidConfig(source.name, f"must hold {', '.join(sorted(_TABLES))} and nothing else")
     if set(tables["cues"]) != CUES:
         raise InvalidConfig(f"{source.name}.cues", f"must be of {', '.join(sorted(CUES))}")
-    cut = segmenter or Segmenter()
+    cut = Segmenter()  # leaves no word out
     shapes = {name: _shape(f"{source.name}.{name}", tables[name]) for name in _SHAPES}
     lexicon = Lexicon(
         frame=frozenset(_words(f"{source.name}.frame", tables["frame"])),
@@ -50,13 +50,14 @@ def load_grounding(source: Path | Traversable, segmenter: Segmenter | None = Non
         answer_words=_size(source.name, tables, "answer_words"),
         **shapes,
     )
-    return Grounding(cut.words, cut.plain, lexicon)
+    return Grounding(cut.words, cut.plain, lexicon, read_stop_words(Path(str(source)).parent))
 
 
 def _shape(where: str, table: object) -> re.Pattern[str]:
     if not isinstance(table, dict) or set(table) != set(LANGUAGES):
         raise InvalidConfig(where, "must hold zh and en")
-    return compiled(where, [alternatives(f"{where}.{language}", table[language]) for language in LANGUAGES])
+    zh, en = (alternatives(f"{where}.{language}", table[language]) for language in LANGUAGES)
+    return compiled(where, [zh, f"(?a:{en})"])  # an English word ends where a Chinese one begins
 
 
 def _both(where: str, table: object) -> list[Any]:

@@ -10,20 +10,21 @@ from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import with_episodes
 from hermes_memory.core.rules import EntryRules
+from hermes_memory.core.wellformed import sound
 from hermes_memory.ports.distiller import Distilled, Distiller
 from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.extractor import Extractor
 
 
 class LocalDistiller:
-    """An extractor and an embedder as one Distiller."""
+    """An extractor and an embedder as one Distiller; what has no shape, or is over the bound, is not embedded."""
 
-    def __init__(self, extractor: Extractor, embedder: Embedder) -> None:
-        self._extractor, self._embedder = extractor, embedder
+    def __init__(self, extractor: Extractor, embedder: Embedder, most: int) -> None:
+        self._extractor, self._embedder, self._most = extractor, embedder, most
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with the vectors of their contents."""
-        extraction = await self._extractor.extract(request)
+        extraction, _ = sound(await self._extractor.extract(request), request.turns, self._most)
         vectors = await self.embed([candidate.content for candidate in extraction.candidates])
         return Distilled(extraction, vectors)
 
@@ -41,10 +42,16 @@ async def distil(
     distiller: Distiller, request: ExtractionRequest, rules: EntryRules, dimensions: Dimensions
 ) -> Distilled:
     """What ``distiller`` makes of the request, with the episodes of its turns if the mode asks for them (SPEC §7.6)."""
-    distilled = await distiller.distil(request)
+    distilled = _sound(await distiller.distil(request), request, rules)
     extraction = with_episodes(distilled.extraction, request.turns, rules, dimensions)
     added = extraction.candidates[len(distilled.extraction.candidates) :]
     if not added:
         return Distilled(extraction, distilled.vectors)
     vectors = await distiller.embed([candidate.content for candidate in added])
     return Distilled(extraction, np.concatenate([distilled.vectors, vectors]))
+
+
+def _sound(distilled: Distilled, request: ExtractionRequest, rules: EntryRules) -> Distilled:
+    """The same without what has no shape or is over the bound: whoever distilled it (SPEC §4.1.1)."""
+    extraction, kept = sound(distilled.extraction, request.turns, rules.most_candidates)
+    return Distilled(extraction, distilled.vectors[kept] if kept else distilled.vectors[:0])

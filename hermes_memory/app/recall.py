@@ -17,8 +17,8 @@ from hermes_memory.app.records import evidence_record, profile_record, request_o
 from hermes_memory.app.state import UserState
 from hermes_memory.core.asking import Asked
 from hermes_memory.core.briefing import Material, compose
+from hermes_memory.core.candidate import SAID
 from hermes_memory.core.conflicts import opposes
-from hermes_memory.core.episodes import SAID
 from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.nominations import narrowed, singled_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,15 @@ from hermes_memory.app.desk import PARKED, Decision, Desk, Draft, alert_id_of
 from hermes_memory.app.records import change_record, request_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core.bounded import Entrance
+from hermes_memory.core.candidate import Refusal, Span
 from hermes_memory.core.entry import Vector
 from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.ledger import Alert, Job, JobStatus
+
+Place = tuple[str, str]  # session id, message id
 
 
 def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
@@ -30,7 +33,8 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
         return Decision(None, {})
     draft = Draft(state, desk)
     settlement = Settlement(draft.board, surroundings(state, desk, turns))
-    distilled = _of_turns(command.distilled, turns)
+    settled = {_place(turn) for turn in map(state.turns.get, places) if turn and not turn.pending}
+    distilled = _of_turns(command.distilled, turns, settled)
     settlement.run(distilled.extraction, list(distilled.vectors))
     draft.vectors = settlement.vectors
     for session_id in {turn.session_id for turn in turns if draft.session(turn.session_id).ended}:
@@ -79,14 +83,18 @@ def surroundings(state: UserState, desk: Desk, turns: Iterable[Turn]) -> Surroun
     )
 
 
-def _of_turns(distilled: Distilled, turns: list[Turn]) -> Distilled:
-    """Only what speaks of ``turns``, in the order of statement time: an older fact never follows a newer one."""
-    when = {(turn.session_id, turn.message_id): turn.created_at for turn in turns}
+def _of_turns(distilled: Distilled, turns: list[Turn], settled: Collection[Place]) -> Distilled:
+    """What speaks of ``turns``, in the order of statement time: an older fact never follows a newer one.
+
+    What speaks of turns ``settled`` meanwhile falls away; what points at any other comes last, for the gate to refuse.
+    """
+    when = {_place(turn): turn.created_at for turn in turns}
+    latest = max(when.values())
     extraction = distilled.extraction
     candidates = [
-        (when[candidate.span.session_id, candidate.span.message_id], number, candidate)
+        (when.get(_place(candidate.span), latest), number, candidate)
         for number, candidate in enumerate(extraction.candidates)
-        if (candidate.span.session_id, candidate.span.message_id) in when
+        if _place(candidate.span) not in settled
     ]
     candidates.sort(key=lambda item: item[:2])
     kept = [number for _, number, _ in candidates]
@@ -94,13 +102,15 @@ def _of_turns(distilled: Distilled, turns: list[Turn]) -> Distilled:
         replace(
             extraction,
             candidates=tuple(candidate for _, _, candidate in candidates),
-            affirmations=tuple(
-                a for a in extraction.affirmations if (a.span.session_id, a.span.message_id) in when
-            ),
-            refusals=tuple(r for r in extraction.refusals if (r.session_id, r.message_id) in when),
+            affirmations=tuple(a for a in extraction.affirmations if _place(a.span) not in settled),
+            refusals=tuple(r for r in extraction.refusals if _place(r) in when),
         ),
         distilled.vectors[kept] if kept else distilled.vectors[:0],
     )
+
+
+def _place(at: Span | Refusal | Turn) -> Place:
+    return at.session_id, at.message_id
 
 
 def _close_jobs(draft: Draft, turns: list[Turn]) -> None:

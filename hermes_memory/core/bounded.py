@@ -11,14 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hermes_memory.core.candidate import Candidate, SpeechAct
-from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.candidate import Affirmation, Candidate, SpeechAct
+from hermes_memory.core.dimensions import Dimensions, Sensitive
 from hermes_memory.core.grounding import Grounding
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Memory, Role, Source, Turn
+from hermes_memory.core.model import LIVE, MAX_CONTENT_CHARS, Memory, Role, Source, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Consent, EntryRules
 from hermes_memory.core.text import normal
-from hermes_memory.core.witness import Heard, Known, borne_out
+from hermes_memory.core.wellformed import well_formed
+from hermes_memory.core.witness import Heard, Known, affirms, borne_out, says_only_yes
 
 BLOCK_OPEN, BLOCK_CLOSE = "<user_memory", "</user_memory>"
 
@@ -58,20 +59,21 @@ class Entrance:
     talk: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
     known: Known = _nothing_known
 
-    def turn_of(self, candidate: Candidate) -> Turn | None:
-        """The turn a candidate's span points into."""
-        return self.turns.get((candidate.span.session_id, candidate.span.message_id))
+    def turn_of(self, pointing: Candidate | Affirmation) -> Turn | None:
+        """The turn that a span points into."""
+        return self.turns.get((pointing.span.session_id, pointing.span.message_id))
 
-    def quote_of(self, candidate: Candidate) -> str:
+    def quote_of(self, pointing: Candidate | Affirmation) -> str:
         """The words the span covers; empty when it points nowhere."""
-        turn, span = self.turn_of(candidate), candidate.span
+        turn, span = self.turn_of(pointing), pointing.span
         if turn is None or not 0 <= span.start < span.end <= len(turn.content):
             return ""
         return turn.content[span.start : span.end]
 
-    def before(self, turn: Turn) -> Sequence[Turn]:
-        """The turns of its session before ``turn``."""
-        return [said for said in self.talk.get(turn.session_id, ()) if said.index < turn.index]
+    def heard(self, turn: Turn, quote: str) -> Heard:
+        """``quote`` of ``turn`` with what was said before it."""
+        before = [said for said in self.talk.get(turn.session_id, ()) if said.index < turn.index]
+        return Heard(quote, turn, before, self.known, self.grounding, self.dimensions)
 
 
 Check = Callable[[Candidate, Entrance], Reason | None]
@@ -79,22 +81,9 @@ Check = Callable[[Candidate, Entrance], Reason | None]
 
 def check_schema(candidate: Candidate, _: Entrance) -> Reason | None:
     """Missing or wrong fields are dropped, never repaired (SPEC §4.1.1)."""
-    texts = (candidate.content, candidate.subject, candidate.predicate, candidate.object, candidate.dimension)
-    if not all(text.strip() for text in texts):
-        return Reason.SCHEMA
-    if (candidate.category is Category.EVENT) != (candidate.layer is None):
-        return Reason.SCHEMA
-    if not (0 <= candidate.importance <= 1 and 0 <= candidate.stability <= 1):
-        return Reason.SCHEMA
-    if not _in_time(candidate):
+    if not well_formed(candidate):
         return Reason.SCHEMA
     return Reason.TOO_LONG if len(candidate.content) > MAX_CONTENT_CHARS else None
-
-
-def _in_time(candidate: Candidate) -> bool:
-    """Whether its times are aware and in order."""
-    times = [time for time in (candidate.valid_from, candidate.valid_to) if time is not None]
-    return all(time.utcoffset() is not None for time in times) and times == sorted(times)
 
 
 def check_speaker(candidate: Candidate, entrance: Entrance) -> Reason | None:
@@ -112,20 +101,26 @@ def check_grounding(candidate: Candidate, entrance: Entrance) -> Reason | None:
     span = candidate.span
     if turn is None or not quote.strip() or touches_block(turn.content, span.start, span.end):
         return Reason.UNGROUNDED
-    heard = Heard(quote, turn, entrance.before(turn), entrance.known, entrance.grounding)
-    return None if borne_out(candidate, heard) else Reason.UNGROUNDED
+    return None if borne_out(candidate, entrance.heard(turn, quote)) else Reason.UNGROUNDED
 
 
 def check_privacy(candidate: Candidate, entrance: Entrance) -> Reason | None:
     """Sensitive matters only in the user's own words, with consent; nothing that is a masked secret (§4.1.3)."""
     if not normal(_MASK.sub("", candidate.object)):
         return Reason.PRIVACY
-    if entrance.dimensions.sensitive(candidate.dimension) is None:
+    inferred = candidate.source is Source.INFERRED
+    allowed = entrance.consents or entrance.rules.sensitive_consent is not Consent.ASK
+    if (allowed and not inferred) or not _is_sensitive(candidate, entrance):
         return None
-    if candidate.source is Source.INFERRED:
-        return Reason.SENSITIVE_INFERRED
-    asks = entrance.rules.sensitive_consent is Consent.ASK
-    return Reason.NO_CONSENT if asks and not entrance.consents else None
+    return Reason.SENSITIVE_INFERRED if inferred else Reason.NO_CONSENT
+
+
+def _is_sensitive(candidate: Candidate, entrance: Entrance) -> bool:
+    """Whether the dimension is of a sensitive kind, or the words are, whatever dimension is named."""
+    if entrance.dimensions.sensitive(candidate.dimension) is not None:
+        return True
+    texts = [entrance.grounding.read(text) for text in (candidate.content, entrance.quote_of(candidate))]
+    return any(entrance.grounding.cue(kind, *texts) for kind in Sensitive)
 
 
 def check_value(candidate: Candidate, entrance: Entrance) -> Reason | None:
@@ -150,6 +145,22 @@ ENTRY: tuple[Check, ...] = (
 def refusal(candidate: Candidate, entrance: Entrance) -> Reason | None:
     """The first reason to refuse ``candidate``, or None if it may enter."""
     return next((reason for check in ENTRY if (reason := check(candidate, entrance))), None)
+
+
+def affirmation_refusal(affirmation: Affirmation, memory: Memory | None, entrance: Entrance) -> Reason | None:
+    """Why a turn does not affirm ``memory``, None where nobody has it: never by a bare "ok", nor by other words (SPEC §5)."""
+    turn, quote = entrance.turn_of(affirmation), entrance.quote_of(affirmation)
+    if turn is None or turn.role is not Role.USER:
+        return Reason.NOT_A_USER_TURN
+    if memory is None:
+        return Reason.UNKNOWN_MEMORY
+    if memory.status not in LIVE:
+        return Reason.OUTDATED
+    if not quote.strip() or touches_block(turn.content, affirmation.span.start, affirmation.span.end):
+        return Reason.UNGROUNDED
+    if says_only_yes(entrance.heard(turn, quote)):
+        return Reason.FILLER
+    return None if affirms(memory, entrance.heard(turn, quote)) else Reason.UNGROUNDED
 
 
 def touches_block(text: str, start: int, end: int) -> bool:

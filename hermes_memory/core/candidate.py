@@ -18,6 +18,7 @@ from hermes_memory.core.model import (
     Turn,
 )
 
+SAID = "said"  # the dimension and predicate of an episode, a turn that is kept in its own words
 OVER_BUDGET = "token_budget"  # why no model was asked: the user's tokens of the day are spent
 
 

@@ -11,15 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from hermes_memory.core.bounded import outside_blocks
-from hermes_memory.core.candidate import Candidate, Extraction, Marker, Refusal, Span, SpeechAct
+from hermes_memory.core.candidate import SAID, Candidate, Extraction, Marker, Refusal, Span, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import MAX_CONTENT_CHARS, USER, Category, EvidenceKind, Role, Scope, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import Consent, EntryRules, Episodic
 from hermes_memory.core.sentences import Stretch, asks, clauses, sentences
 from hermes_memory.core.text import normal
-
-SAID = "said"  # the dimension and predicate of an episode
 
 _MASK = re.compile(r"\[[a-z]+\]")  # what the privacy gate left in place of a secret
 _HOLDS_NOTHING = {Reason.FILLER, Reason.QUESTION, Reason.COMMAND}

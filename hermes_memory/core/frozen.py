@@ -129,7 +129,10 @@ def freeze(
 
 
 def freezes_at_once(candidate: Candidate, scope: Scope, freeze_class: str | None, rules: Rules) -> bool:
-    """Whether a fresh memory is frozen without waiting (SPEC §5, ``freeze.immediate`` and the presets)."""
+    """Whether a fresh memory is frozen without waiting (SPEC §5, ``freeze.immediate`` and the presets).
+
+    ``freeze_class`` is the class that the user declared in so many words, whatever dimension was named; None: none.
+    """
     literal = candidate.speech_act in {SpeechAct.STATEMENT, SpeechAct.DIRECTIVE} and not passing(candidate)
     declared = candidate.source is Source.EXPLICIT and Marker.HEDGED not in candidate.markers
     denied = candidate.polarity is Polarity.NEGATIVE and freeze_class in _DENIABLE

@@ -8,23 +8,23 @@ words add no fact, which negate, and which tell of health or faith is data (``co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-from hermes_memory.core.words import pieces
 
 Pattern = re.Pattern[str]
 
 _HAN = "\u3005\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _IS_HAN = re.compile(f"[{_HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
-_LATIN = re.compile(rf"[^\W_{_HAN}]+(?:'[^\W\d_{_HAN}]+)?")
+_PIECE = re.compile(rf"(?P<han>[{_HAN}]+)|(?P<latin>[^\W_{_HAN}]+(?:'[^\W\d_{_HAN}]+)?)")
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_ALONE = re.compile(r"\|?(\d+)\|?")
 _NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万]+")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD = 10_000
+_SIGN = re.compile(r"[^\w\s，。、；：？！“”‘’（）()《》〈〉「」『』【】…—–\-.,;:?!'\"·/~～\u0300-\u036f]")
 _HIDDEN = "\u25a1"  # stands where a phrase was that only looks like a negation
 
 
@@ -96,12 +96,18 @@ class Grounding:
         words: All words of a text, none left out, Latin ones stemmed.
         plain: A text in one script and spelling, its marks kept.
         lexicon: The closed lists.
+        stop_words: Words by which two texts do not yet speak of one thing.
     """
 
     def __init__(
-        self, words: Callable[[str], Iterable[str]], plain: Callable[[str], str], lexicon: Lexicon
+        self,
+        words: Callable[[str], Iterable[str]],
+        plain: Callable[[str], str],
+        lexicon: Lexicon,
+        stop_words: Iterable[str] = (),
     ) -> None:
         self.lexicon, self._plain, self._cut = lexicon, plain, words
+        self._stop = frozenset(word for entry in stop_words for word in (entry, *words(entry)))
         short = lexicon.contractions.items()
         self._short = {word: tuple(full) for entry, full in short for word in words(entry)}
         self._frame = lexicon.frame | {word for entry in lexicon.frame for word in words(entry)}
@@ -118,20 +124,34 @@ class Grounding:
 
     def _read(self, text: str) -> Reading:
         plain = self._plain(text)
-        words = frozenset(full for word in self._cut(text) for full in self._short.get(word, (word,)))
+        line: list[str] = []
+        words: set[str] = set()
+        latin: list[tuple[int, int, frozenset[str]]] = []
+        for hit in _PIECE.finditer(plain):
+            piece = hit.group()
+            cut = self._token(piece)
+            words |= cut
+            line.append(piece)
+            if hit.lastgroup == "latin":
+                latin.append((hit.start(), hit.end(), cut))
         figures = {_value(figure) for figure in _FIGURE.findall(plain)}
         figures |= {str(numeral(hit)) for hit in _NUMERAL.findall(plain)}
-        figures |= {self._figures[word] for word in words if word in self._figures}
-        masked = self.lexicon.apart.sub(lambda hit: _HIDDEN * len(hit.group()), plain)
+        figures |= {self._figures[word] for word in words & self._figures.keys()}
         return Reading(
             plain=plain,
-            line=f"|{_line(plain)}|",
-            words=words,
-            latin=tuple((*hit.span(), self._token(hit.group())) for hit in _LATIN.finditer(plain)),
+            line=f"|{'|'.join(line)}|".replace("'", "|"),
+            words=frozenset(words),
+            latin=tuple(latin),
             figures=frozenset(figures),
-            negators=tuple(hit.start() for hit in self.lexicon.negators.finditer(masked)),
+            negators=self._negators(plain),
             breaks=tuple(hit.start() for hit in self.lexicon.breaks.finditer(plain)),
         )
+
+    def _negators(self, plain: str) -> tuple[int, ...]:
+        if not self.lexicon.negators.search(plain):
+            return ()
+        masked = self.lexicon.apart.sub(lambda hit: _HIDDEN * len(hit.group()), plain)
+        return tuple(hit.start() for hit in self.lexicon.negators.finditer(masked))
 
     def _token_now(self, token: str) -> frozenset[str]:
         return frozenset(full for word in self._cut(token) for full in self._short.get(word, (word,)))
@@ -144,7 +164,8 @@ class Grounding:
         if not parts:
             return False
         first, last = ("" if _IS_HAN.match(parts[at]) else "|" for at in (0, -1))
-        if f"{first}{'|'.join(parts)}{last}" in text.line:
+        whole = f"{first}{'|'.join(parts)}{last}"
+        if whole in text.line or _in_figures(whole) in _in_figures(text.line):
             return True
         return all(self._part_stands(part, text) for part in parts)
 
@@ -158,7 +179,8 @@ class Grounding:
     def shares(self, thing: str, text: Reading) -> bool:
         """Whether a word of ``thing`` that names something stands in the text."""
         words = (word for word in self.read(thing).words if _LETTER.search(word))
-        return any(not self._adds_nothing(word, ()) and self._covered(word, (text,)) for word in words)
+        telling = (word for word in words if word not in self._stop and not self._adds_nothing(word, ()))
+        return any(self._covered(word, (text,)) for word in telling)
 
     def _same_number(self, word: str, text: Reading) -> bool:
         if _NUMERAL.fullmatch(word):
@@ -192,10 +214,15 @@ class Grounding:
         return any(self._same_number(word, text) for text in sources)
 
     def equates(self, content: Reading, thing: Reading, sources: Sequence[Reading]) -> bool:
-        """Whether "is" is all that ``content`` says of the thing, and nobody said "is": "I'm a doctor" of "I hate doctors"."""
+        """Whether "is" is all that ``content`` says of the thing, and nobody said so: "I'm a doctor" of "I hate doctors".
+
+        The first of the sources is the quote.
+        """
         if not self._has_copula(content) or any(self._has_copula(text) for text in sources):
             return False
-        return not self._says_more(content, thing) and any(self._says_more(text, thing) for text in sources)
+        quote, *others = sources
+        answers = any(text.words for text in others)  # "What do you do?" – "Doctor."
+        return not self._says_more(content, thing) and (self._says_more(quote, thing) or not answers)
 
     def _has_copula(self, text: Reading) -> bool:
         return any(
@@ -212,9 +239,14 @@ class Grounding:
     # numbers
 
     @staticmethod
-    def strange_figures(content: Reading, known: Iterable[str]) -> list[str]:
-        """The numbers written in digits in ``content`` that are not ``known``."""
-        return [value for figure in _FIGURE.findall(content.plain) if (value := _value(figure)) not in known]
+    def strange_figures(plain: str, known: Container[str]) -> list[str]:
+        """The numbers written in digits in a text, as ``Reading.plain`` has it, that are not ``known``."""
+        return [value for figure in _FIGURE.findall(plain) if (value := _value(figure)) not in known]
+
+    @staticmethod
+    def strange_signs(content: Reading, quote: Reading) -> list[str]:
+        """The signs in ``content`` that are no mere punctuation and do not stand in the quote."""
+        return [sign for sign in _SIGN.findall(content.plain) if sign not in quote.plain]
 
     # negation
 
@@ -290,9 +322,10 @@ def numeral(text: str) -> int:
     return total + section + digit
 
 
-def _line(plain: str) -> str:
-    """The words of a text with bars between them; what an apostrophe joins is two."""
-    return "|".join(piece for _, piece in pieces(plain)).replace("'", "|")
+def _in_figures(line: str) -> str:
+    """A line with its numbers in digits, each apart from what stands beside it."""
+    figures = _NUMERAL.sub(lambda hit: str(numeral(hit.group())), line)
+    return _ALONE.sub(r"#\1#", figures)
 
 
 def _value(figure: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hermes_memory.core.bm25 import WordIndex
-from hermes_memory.core.episodes import SAID
+from hermes_memory.core.candidate import SAID
 from hermes_memory.core.fusion import around, holding
 from hermes_memory.core.model import Memory
 from hermes_memory.core.ranking import Query, Shelf, of_the_time

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.calibration import Calibration
+from hermes_memory.core.candidate import SAID
 from hermes_memory.core.daytime import Daytimes, Moment, fit
 from hermes_memory.core.decay import decay
-from hermes_memory.core.episodes import SAID
 from hermes_memory.core.fusion import Fused, Match, Places, holding, told_twice
 from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import FusionRules, Rules

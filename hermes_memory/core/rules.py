@@ -51,10 +51,12 @@ class EntryRules:
     episodic: Episodic
     episode_importance: float
     episode_stability: float
+    most_candidates: int
 
     def __post_init__(self) -> None:
         shares = ("min_importance", "duplicate_similarity", "episode_importance", "episode_stability")
         _within("entry", 0, 1, **{name: getattr(self, name) for name in shares})
+        _within("entry", 1, 10_000, most_candidates=self.most_candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from hermes_memory.core.board import Board, Op
-from hermes_memory.core.bounded import Entrance, refusal, touches_block
+from hermes_memory.core.bounded import Entrance, affirmation_refusal, refusal
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction
 from hermes_memory.core.confirmation import ConfirmationRequest, ask
 from hermes_memory.core.conflicts import (
@@ -53,11 +53,12 @@ from hermes_memory.core.model import (
     Tier,
     Turn,
 )
-from hermes_memory.core.reasons import Reason
+from hermes_memory.core.reasons import REASONS, Reason
 from hermes_memory.core.rules import Rules
 from hermes_memory.core.scope import passing, settled_scope, wider
 from hermes_memory.core.text import same_name
 from hermes_memory.core.transitions import LockEvent, StatusEvent
+from hermes_memory.core.witness import declares, earned
 
 Similar = Callable[[Vector, str], float]  # (candidate's vector, memory id) → calibrated similarity in [0, 1]
 Near = Callable[[str, Candidate], Sequence[str]]  # (hash, candidate) → memory ids
@@ -100,18 +101,18 @@ class Settlement:
         for candidate, vector in zip(extraction.candidates, vectors, strict=True):
             self._enter(candidate, vector, extraction.extractor)
         for affirmation in extraction.affirmations:
-            self._affirm(affirmation, extraction.extractor)
+            self._affirm(affirmation)
         for refused in extraction.refusals:
-            self.board.log(Op.REFUSED, Reason(refused.reason), None, refused.message_id)
+            self.board.log(Op.REFUSED, REASONS.get(refused.reason, Reason.SCHEMA), None, refused.message_id)
 
     def _enter(self, candidate: Candidate, vector: Vector, extractor: str) -> None:
-        message_id = candidate.span.message_id
-        reason = refusal(candidate, self.around.entrance)
-        turn = self.around.entrance.turn_of(candidate)
+        entrance = self.around.entrance
+        reason = refusal(candidate, entrance)
+        turn = entrance.turn_of(candidate)
         if reason or turn is None:
-            self.board.log(Op.REFUSED, reason or Reason.NOT_A_USER_TURN, None, message_id)
+            self._refuse(reason or Reason.NOT_A_USER_TURN, turn)
             return
-        candidate = as_kept(candidate)
+        candidate = as_kept(earned(candidate, entrance.heard(turn, entrance.quote_of(candidate))))
         entry = Entry(
             candidate,
             turn,
@@ -125,6 +126,10 @@ class Settlement:
             self._dispute(disputed, entry)
         else:
             self._add(entry, Reason.NEW)
+
+    def _refuse(self, reason: Reason, turn: Turn | None) -> None:
+        """Log a refusal; an id of no turn is anybody's words and is not kept."""
+        self.board.log(Op.REFUSED, reason, None, turn.message_id if turn else None)
 
     # repetition (SPEC §4.1.8)
 
@@ -427,7 +432,10 @@ class Settlement:
         freeze_class = self.around.dimensions.freeze_class(memory.dimension)
         if memory.lock is not Lock.PENDING or memory.rival_of or memory.granularity is Granularity.SPAN:
             return memory
-        if not freezes_at_once(entry.candidate, memory.scope, freeze_class, self.rules):
+        entrance = self.around.entrance
+        heard = entrance.heard(entry.turn, entry.evidence.quote)
+        literal = freeze_class is not None and declares(entry.candidate, freeze_class, heard)
+        if not freezes_at_once(entry.candidate, memory.scope, freeze_class if literal else None, self.rules):
             return memory
         event, message_id = LockEvent.FREEZE_AT_ONCE, entry.evidence.message_id
         return freeze(self.board, memory, event, Reason.IMMEDIATE, self.rules, message_id)
@@ -455,19 +463,12 @@ class Settlement:
         scene = before.scene if twin.scope is before.scope else scene_of(twin.scope, entry.turn)
         return self._confirm(self.board.put(twin.with_(scene=scene)), entry)
 
-    def _affirm(self, affirmation: Affirmation, extractor: str) -> None:
-        """Count an explicit affirmation, unless it points at nothing or into a pasted block."""
-        span = affirmation.span
-        turn = self.around.entrance.turns.get((span.session_id, span.message_id))
-        if turn is None or turn.role != "user" or affirmation.memory_id not in self.board:
-            return
-        if (
-            touches_block(turn.content, span.start, span.end)
-            or not turn.content[span.start : span.end].strip()
-        ):
-            return
-        memory = self.board[affirmation.memory_id]
-        if memory.status not in {Status.ACTIVE, Status.REVIEW}:
+    def _affirm(self, affirmation: Affirmation) -> None:
+        """Count an explicit affirmation of what the user has, by words about it."""
+        turn, memory = self.around.entrance.turn_of(affirmation), self.board.get(affirmation.memory_id)
+        reason = affirmation_refusal(affirmation, memory, self.around.entrance)
+        if reason or turn is None or memory is None:
+            self._refuse(reason or Reason.NOT_A_USER_TURN, turn)
             return
         said = Affirmed(session_id=turn.session_id, message_id=turn.message_id, at=turn.created_at)
         self.restated.append((memory.id, turn))

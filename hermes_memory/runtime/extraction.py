@@ -11,8 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from hermes_memory.app.commands import FailExtraction, Settle
 from hermes_memory.app.distil import distil
-from hermes_memory.core.candidate import OVER_BUDGET, ExtractionRequest
-from hermes_memory.core.episodes import SAID
+from hermes_memory.core.candidate import OVER_BUDGET, SAID, ExtractionRequest
 from hermes_memory.core.failures import told
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import Memory, Turn

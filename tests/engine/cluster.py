@@ -68,7 +68,9 @@ class EngineCluster:
         from actors.model import APP, DEPLOYMENT
 
         try:
-            found: dict[str, Any] = serve.get_deployment_handle(DEPLOYMENT, APP).ready.remote().result(timeout_s=60)
+            found: dict[str, Any] = (
+                serve.get_deployment_handle(DEPLOYMENT, APP).ready.remote().result(timeout_s=60)
+            )
         except RayError:
             return None
         return found

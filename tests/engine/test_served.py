@@ -20,8 +20,8 @@ from hermes_memory.wiring import model_name, warm_up_questions
 from serve_app.deployments import served_model
 from tests.cluster.harness import records
 from tests.engine.cluster import LOAD_S, EngineCluster
-from tests.engine.playing import grounded, mixed, play
-from tests.engine.settings import CONTEXT, overrides
+from tests.engine.playing import grounded, play
+from tests.engine.settings import CONTEXT
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray runs in this process and warns of itself
 
@@ -89,7 +89,7 @@ def test_the_replica_comes_up_on_the_node_that_offers_one(
     assert replica["node"] == gpu.node_id
     assert replica["context"] == CONTEXT
     assert done(http, early["job_id"])["status"] == "done"
-    assert all(grounded(memory, [EARLY]) for memory in records(http, "early"))
+    assert all(grounded(memory, EARLY) for memory in records(http, "early"))
 
 
 def test_what_the_model_says_of_sixteen_turns_is_used_or_counted_and_nothing_of_it_is_made_up(
@@ -97,14 +97,14 @@ def test_what_the_model_says_of_sixteen_turns_is_used_or_counted_and_nothing_of_
 ) -> None:
     model = served_model(served.settings)
     assert model is not None
-    played = asyncio.run(play(model, mixed(TURNS), tmp_path, overrides()))
+    played = asyncio.run(play(model, TURNS, tmp_path, served.settings))
     print(played)
     assert played.turns == TURNS
     assert set(played.jobs) == {"done"}
-    assert played.answers == played.usage.calls > 0
-    assert played.usage.invalid == played.unusable.total()
-    assert played.ungrounded == []
-    assert played.usage.tokens_cached > 0
+    assert played.answers == played.seen.usage.calls > 0
+    assert played.seen.usage.invalid == played.unusable
+    assert played.seen.usage.tokens_cached > 0
+    assert played.verdict.clean, played.verdict  # nothing ungrounded, lost or doubled
 
 
 def test_every_full_block_of_the_static_prompts_is_cached(
@@ -154,4 +154,4 @@ def test_an_engine_that_is_killed_is_made_anew_and_the_turns_wait_for_it(
     again = served.wait_for_model(but_pid=replica["pid"])
     assert again["prefix"] == replica["prefix"]
     assert done(http, job["job_id"])["status"] == "done"
-    assert all(grounded(memory, [LATE]) for memory in records(http, "late"))
+    assert all(grounded(memory, LATE) for memory in records(http, "late"))

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
+from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.ports.embedder import Embedder
 from hermes_memory.runtime.local import LocalUsers
@@ -66,6 +67,8 @@ def local_app(data: Path, settings: Settings | None = None, embedder: Embedder |
         finally:
             await ledger.close()
             await host.stop()
+            if isinstance(distiller, LocalDistiller):
+                await distiller.aclose()
 
     return create_app(open_services, chosen.api)
 

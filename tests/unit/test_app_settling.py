@@ -57,7 +57,7 @@ def test_a_parked_job_fails_until_all_its_turns_are_read_and_then_its_alert_goes
     job = person.ledger.jobs[job_id]
     assert (job.status, job.reason, job.pending_turns) == (JobStatus.FAILED, "broken", 1)
     assert person.last is not None
-    assert person.last.seen_to == ()
+    assert not person.last.seen_to
     rest = tuple((turn.session_id, turn.index) for turn in person.state.pending)
     person.act(FailExtraction(turns=rest, reason="still broken", parked=False))
     assert person.ledger.jobs[job_id].status is JobStatus.FAILED  # while it is tried anew
@@ -208,14 +208,17 @@ def test_spec_11_a_result_that_comes_after_a_pause_is_dropped() -> None:
     assert person.state.memories == {}
 
 
-def test_what_speaks_of_other_turns_is_left_out() -> None:
+def test_what_speaks_of_other_turns_is_refused() -> None:
+    """Its ids are anybody's words: they are not kept."""
     person = Person()
     one, other = say("我住在苏州", object="苏州"), say("我养猫", dimension="pet", object="猫", session="s9")
     person.ingest(one)
     refusals = (Refusal("m9", "filler", "s9"), Refusal(one.turn.message_id, "filler", "s1"))
     person.act(person.settle_command(other, one, affirm(a_memory(), session="s9"), refusals=refusals))
     assert [m.object for m in person.state.memories.values()] == ["苏州"]
-    assert [e.reason for e in person.ledger.audit] == ["new", "filler"]
+    told = [(entry.reason, entry.message_id) for entry in person.ledger.audit]
+    own = one.turn.message_id
+    assert told == [("not_a_user_turn", None), ("new", own), ("not_a_user_turn", None), ("filler", own)]
 
 
 def test_an_extraction_without_candidates_settles_its_turns() -> None:

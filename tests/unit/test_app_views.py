@@ -178,15 +178,15 @@ def test_spec_11_the_summary_is_in_plain_words_with_quotes() -> None:
         say("我住在苏州", object="苏州"), say("my dog is Rex", dimension="pet", object="Rex", at=NOW + HOUR)
     )
     person.tell(say("我住在杭州", object="杭州", at=NOW + DAY))
-    person.tell(say("我喜欢咖啡", dimension="shoe", predicate="likes", object="咖啡", at=NOW + DAY))
+    person.tell(say("我喜欢咖啡", dimension="shoe", predicate="喜欢", object="咖啡", at=NOW + DAY))
     answer = see(person, Summarise())
     assert answer["language"] == "zh"
     assert [
         (line["label"], line["text"], line["quotes"]) for line in answer["memories"] if "住在" in line["text"]
     ] == [("居住地", "我住在杭州", ["我住在杭州"])]
-    assert {line["label"] for line in answer["memories"]} == {"居住地", "宠物", "likes"}
+    assert {line["label"] for line in answer["memories"]} == {"居住地", "宠物", "喜欢"}
     english = see(person, Summarise(language="en"))
-    assert {line["label"] for line in english["memories"]} == {"Lives in", "Pets", "likes"}
+    assert {line["label"] for line in english["memories"]} == {"Lives in", "Pets", "喜欢"}
     assert answer["version"] == person.state.version
 
 

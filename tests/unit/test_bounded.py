@@ -248,7 +248,7 @@ def test_spec_4_1_3_the_rest_of_a_masked_message_goes_on() -> None:
 @pytest.mark.parametrize("dimension", ["allergy", "religious_taboo"])
 def test_spec_4_1_3_health_and_religion_are_never_inferred(dimension: str) -> None:
     over = {"dimension": dimension, "object": "花生"}
-    turn = said("我对花生过敏")
+    turn = said("我信教，对花生过敏")
     assert enter(turn, source=Source.INFERRED, **over) is Reason.SENSITIVE_INFERRED
     assert enter(turn, **over) is None
 
@@ -335,7 +335,7 @@ def test_the_quote_of_a_lost_span_is_empty() -> None:
 )
 def test_spec_4_1_3_a_faith_is_never_inferred_either(key: str) -> None:
     packaged = load_dimensions(Path(__file__).resolve().parents[2] / "configs" / "dimensions.toml")
-    turn = said("我每周去寺里")
+    turn = said("我信佛，每周去寺里，过敏")
     room = Entrance({(turn.session_id, turn.message_id): turn}, packaged, rules().entry, grounding())
     guess = a_candidate(turn, dimension=key, object="寺", source=Source.INFERRED)
     assert refusal(guess, room) is Reason.SENSITIVE_INFERRED

@@ -104,6 +104,19 @@ def test_the_data_directory_may_come_from_the_environment(
     assert FakeServer.made[0].settings.serve.port == 8000
 
 
+def test_it_says_who_reads_the_turns_where_that_may_be_lacking(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    config = tmp_path / "hermes.toml"
+    config.write_text('[extractor]\nkind = "vllm"\nmodel = "/no/such"\nnum_gpus = 99.0\n')
+    stop_when_ready(monkeypatch)
+    lines = serve("--config", str(config), "--data", str(tmp_path)).stdout.splitlines()
+    assert lines[0].startswith("turns are read by /no/such on 99 GPU(s) of this cluster")
+    assert [line.partition(":")[0] for line in lines[1:4]] == ["engine", "gpus", "model"]
+    assert lines[4] == "starting Ray"
+
+
 def test_more_signals_do_not_break_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     stop_when_ready(monkeypatch)
 

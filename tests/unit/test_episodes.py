@@ -11,8 +11,16 @@ import pytest
 
 from hermes_memory.app.distil import distil
 from hermes_memory.core.bounded import BLOCK_CLOSE, BLOCK_OPEN
-from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, Refusal, SpeechAct
-from hermes_memory.core.episodes import SAID, pieces, with_episodes
+from hermes_memory.core.candidate import (
+    SAID,
+    Candidate,
+    Extraction,
+    ExtractionRequest,
+    Marker,
+    Refusal,
+    SpeechAct,
+)
+from hermes_memory.core.episodes import pieces, with_episodes
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, EvidenceKind, Role, Scope, Tier
 from hermes_memory.core.profile import build_profile
 from hermes_memory.core.rules import Consent, EntryRules, Episodic

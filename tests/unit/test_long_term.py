@@ -29,7 +29,7 @@ from hermes_memory.app.handlers import decide
 from hermes_memory.app.recall import Found, Nominated, Recalled, assemble, find, looked_further, probe
 from hermes_memory.app.state import UserState, own_words
 from hermes_memory.core.asking import Asked, Period
-from hermes_memory.core.episodes import SAID
+from hermes_memory.core.candidate import SAID
 from hermes_memory.core.model import LIVE, Category, Granularity, Memory, Polarity, Status
 from hermes_memory.core.nominations import narrowed
 from hermes_memory.ports.embedder import Vector

@@ -93,7 +93,7 @@ def test_spec_4_2_a_merged_record_is_found_between_its_parts(person: Person) -> 
 @pytest.mark.parametrize(
     "over",
     [
-        {"scope": Scope.SESSION}, {"negative": True}, {"subject": "妈妈"},
+        {"scope": Scope.SESSION}, {"negative": True, "polarity": Polarity.NEGATIVE}, {"subject": "妈妈"},
     ],
 )  # fmt: skip
 def test_spec_4_2_what_differs_or_is_apart_is_not_merged(over: dict[str, Any]) -> None:
@@ -102,12 +102,12 @@ def test_spec_4_2_what_differs_or_is_apart_is_not_merged(over: dict[str, Any]) -
         own = over if number % 2 or over.get("subject") is None else {}
         person.tell(
             say(
-                f"我妈妈和我爱喝{drink}",
+                f"我妈妈和我都不爱喝{drink}",
                 dimension="drink",
                 object=drink,
                 message=f"m{number}",
                 at=person.now,
-                **own,
+                **{"polarity": Polarity.NEGATIVE} | own,
             )
         )
         person.pass_time(minutes=1)

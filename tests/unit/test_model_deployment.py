@@ -94,11 +94,21 @@ def test_only_the_kind_vllm_asks_the_clusters_own_model() -> None:
     [
         (Standing.READY, {}, f"the language model {RECOMMENDED} is ready"),
         (Standing.WAITING, {}, "no node of this cluster offers a GPU; turns are read by the rules meanwhile"),
-        (Standing.WAITING, {"num_gpus": 2, "fallback": "park"}, "no node of this cluster offers 2 GPUs; turns wait"),
-        (Standing.STARTING, {}, "is being loaded, which takes minutes; turns are read by the rules meanwhile"),
+        (
+            Standing.WAITING,
+            {"num_gpus": 2, "fallback": "park"},
+            "no node of this cluster offers 2 GPUs; turns wait",
+        ),
+        (
+            Standing.STARTING,
+            {},
+            "is being loaded, which takes minutes; turns are read by the rules meanwhile",
+        ),
     ],
 )
-def test_a_person_is_told_what_becomes_of_turns(standing: Standing, extractor: dict[str, Any], said: str) -> None:
+def test_a_person_is_told_what_becomes_of_turns(
+    standing: Standing, extractor: dict[str, Any], said: str
+) -> None:
     line = told_of_model(settings(**extractor), standing)
     assert said in line
     assert ("/readyz" in line) == (standing is not Standing.READY)
@@ -113,7 +123,9 @@ def test_it_is_deployed_beside_the_main_app_and_not_waited_for(monkeypatch: pyte
     assert how == {"wait_for_ingress_deployment_creation": False, "wait_for_applications_running": False}
 
 
-def test_a_server_starts_it_and_says_what_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_starts_it_and_says_what_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     deployed: list[Settings] = []
     monkeypatch.setattr(served, "standing", lambda _: Standing.WAITING)
@@ -170,7 +182,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 async def made() -> Model:
     model = Model.__new__(Model)
-    await model.__init__(DOCUMENT)  # type: ignore[misc,func-returns-value]  # as Serve does
+    await model.__init__(DOCUMENT)  # type: ignore[misc]  # as Serve does
     return model
 
 

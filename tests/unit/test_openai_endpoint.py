@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import chain, cycle, repeat
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from hermes_memory.adapters.openai_endpoint import MAX_PAUSE_S, _seconds
 from hermes_memory.errors import ModelFailed
 from tests.faulty_endpoint import GOOD, FaultyEndpoint, Spoil, faulty_endpoint
 
-CHAT, BODY = "chat/completions", {"messages": []}
+CHAT = "chat/completions"
+BODY: dict[str, Any] = {"messages": []}
 
 
 @pytest.fixture

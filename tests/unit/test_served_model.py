@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
+from ray.serve._private.common import DeploymentID
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 
 from actors import model as served
@@ -23,6 +24,11 @@ from tests.unit.test_health import ready
 SECRET = "what ana said"
 QUESTION = Question(system="s", user=SECRET, form="f", schema={}, max_tokens=9)
 ANSWER = Completion(text="{}", finish=Finish.STOP, usage=Usage(calls=1))
+
+
+def failed(trace: str, cause: Exception) -> RayTaskError:
+    """What a caller gets of an exception in the replica."""
+    return RayTaskError("answer", trace, cause)  # type: ignore[no-untyped-call]
 
 
 class Response:
@@ -45,6 +51,7 @@ class Handle:
     def __init__(self, *troubles: Exception, takes_s: float = 0.0) -> None:
         self.troubles, self.takes_s = list(troubles), takes_s
         self.asked: list[Question] = []
+        self.was_asked = asyncio.Event()
         self.cancelled = self.found = 0
 
     @property
@@ -53,6 +60,7 @@ class Handle:
 
     def _remote(self, question: Question) -> Response:
         self.asked.append(question)
+        self.was_asked.set()
         return Response(self)
 
 
@@ -70,7 +78,9 @@ class Looks:
         return found
 
 
-def over(handle: Handle, *standings: Standing | Exception, timeout_s: float = 5.0) -> tuple[ServedModel, Looks]:
+def over(
+    handle: Handle, *standings: Standing | Exception, timeout_s: float = 5.0
+) -> tuple[ServedModel, Looks]:
     looks = Looks(*(standings or (Standing.READY,)))
 
     def find() -> Handle:
@@ -100,11 +110,11 @@ async def test_a_deployment_that_is_not_ready_is_not_waited_for(standing: Standi
 @pytest.mark.parametrize(
     ("trouble", "kind", "words"),
     [
-        (RayTaskError("answer", "trace", ModelFailed("the model", "the engine is dead", 7.0)), ModelFailed, "dead"),
-        (RayTaskError("answer", "trace", InvalidConfig("extractor", "refused")), InvalidConfig, "refused"),
-        (RayTaskError("answer", SECRET, ValueError(SECRET)), ModelFailed, "ValueError"),
+        (failed("trace", ModelFailed("the model", "the engine is dead", 7.0)), ModelFailed, "dead"),
+        (failed("trace", InvalidConfig("extractor", "refused")), InvalidConfig, "refused"),
+        (failed(SECRET, ValueError(SECRET)), ModelFailed, "ValueError"),
         (ActorDiedError(), ModelFailed, "ActorDiedError"), (ReplicaUnavailableError("r"), ModelFailed, "Replica"),
-        (DeploymentUnavailableError("d"), ModelFailed, "Deployment"), (RayError(SECRET), ModelFailed, "RayError"),
+        (DeploymentUnavailableError(DeploymentID("d")), ModelFailed, "Deployment"), (RayError(SECRET), ModelFailed, "RayError"),
         (KeyError(SECRET), ModelFailed, "KeyError"),
     ],
 )  # fmt: skip
@@ -121,7 +131,7 @@ async def test_what_goes_wrong_is_one_of_ours_and_looked_at_anew(
 
 
 async def test_a_pause_that_the_engine_asks_for_is_kept() -> None:
-    model, _ = over(Handle(RayTaskError("answer", "", ModelFailed("the model", "busy", 7.0))))
+    model, _ = over(Handle(failed("", ModelFailed("the model", "busy", 7.0))))
     with pytest.raises(ModelFailed) as raised:
         await model.answer(QUESTION)
     assert raised.value.after_s == 7.0
@@ -129,7 +139,7 @@ async def test_a_pause_that_the_engine_asks_for_is_kept() -> None:
 
 async def test_one_that_is_busy_is_there() -> None:
     handle = Handle(BackPressureError(num_queued_requests=1, max_queued_requests=1))
-    model, looks = over(handle)
+    model, _ = over(handle)
     with pytest.raises(ModelFailed, match="too many") as raised:
         await model.answer(QUESTION)
     assert raised.value.after_s == LOOK_S
@@ -149,8 +159,7 @@ async def test_whoever_stops_waiting_takes_the_question_back() -> None:
     handle = Handle(takes_s=60)
     model, _ = over(handle)
     asking = asyncio.create_task(model.answer(QUESTION))
-    while not handle.asked:
-        await asyncio.sleep(0.001)
+    await handle.was_asked.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
@@ -176,7 +185,8 @@ async def test_a_serve_that_does_not_say_is_a_model_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "status"), [(Standing.READY, "ready"), (Standing.STARTING, "degraded"), (Standing.WAITING, "degraded")]
+    ("standing", "status"),
+    [(Standing.READY, "ready"), (Standing.STARTING, "degraded"), (Standing.WAITING, "degraded")],
 )
 async def test_readiness_names_the_extractor_and_goes_on_without_it(standing: Standing, status: str) -> None:
     model, _ = over(Handle(), standing)
@@ -191,7 +201,9 @@ async def test_readiness_names_the_extractor_and_goes_on_without_it(standing: St
 
 
 def app(status: str = "DEPLOYING", **states: int) -> Any:
-    return SimpleNamespace(status=status, deployments={served.DEPLOYMENT: SimpleNamespace(replica_states=states)})
+    return SimpleNamespace(
+        status=status, deployments={served.DEPLOYMENT: SimpleNamespace(replica_states=states)}
+    )
 
 
 def node(gpus: float, *, alive: bool = True) -> dict[str, Any]:
@@ -217,11 +229,11 @@ def test_how_the_deployment_stands(
     found: Any, nodes: list[Any], wanted: float, expected: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applications = {} if found is None else {served.APP: found}
-    monkeypatch.setattr(served.serve, "status", lambda: SimpleNamespace(applications=applications))
-    monkeypatch.setattr(served.ray, "nodes", lambda: nodes)
+    monkeypatch.setattr("ray.serve.status", lambda: SimpleNamespace(applications=applications))
+    monkeypatch.setattr("ray.nodes", lambda: nodes)
     assert served.standing(wanted) is expected
 
 
 def test_the_deployment_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served.serve, "get_deployment_handle", lambda *names: names)
+    monkeypatch.setattr("ray.serve.get_deployment_handle", lambda *names: names)
     assert served.deployed() == (served.DEPLOYMENT, served.APP)

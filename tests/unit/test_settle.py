@@ -128,7 +128,7 @@ def test_spec_4_1_7_the_scene_is_kept_with_the_scene_scope_only() -> None:
 
 def test_spec_3_1_the_topic_falls_back_to_the_dimension() -> None:
     assert settle([], city("苏州")).new.topic == "city"
-    assert settle([], city("苏州", topic="居住")).new.topic == "居住"
+    assert settle([], city("苏州", topic="home")).new.topic == "home"
 
 
 # said again (SPEC §4.1.8)
@@ -692,7 +692,7 @@ def test_spec_5_a_turn_against_a_frozen_memory_changes_nothing_in_it() -> None:
     assert not settled.board.opened
     assert (settled.new.rival_of, settled.new.lock) == (old.id, Lock.PENDING)
     (request,) = settled.asked
-    assert request.quotes == ("我对花生过敏", "我对花生不过敏")
+    assert request.quotes == ("我对花生过敏", "更正：我对花生不过敏")
     assert "我对花生不过敏" in request.question
 
 

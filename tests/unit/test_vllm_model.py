@@ -69,6 +69,7 @@ class Engine:
         self.tokenizer = Tokenizer()
         self.asked: list[tuple[list[int], Sampling, str]] = []
         self.answers: list[Any] = []
+        self.was_asked = asyncio.Event()
         self.aborted = self.stopped = 0
         self.dead = False
 
@@ -77,6 +78,7 @@ class Engine:
 
     async def generate(self, prompt: Any, sampling: Sampling, request_id: str) -> AsyncIterator[Any]:
         self.asked.append((prompt["prompt_token_ids"], sampling, request_id))
+        self.was_asked.set()
         answer = self.answers.pop(0) if self.answers else said("{}")
         if isinstance(answer, Exception):
             raise answer
@@ -230,8 +232,7 @@ async def test_whoever_stops_waiting_takes_the_question_back(vllm: list[Engine])
     model, engine = await started(vllm)
     engine.answers = [None]
     asking = asyncio.create_task(model.answer(question()))
-    while not engine.asked:
-        await asyncio.sleep(0.001)
+    await engine.was_asked.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
@@ -297,7 +298,9 @@ async def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_the_configuration_names_the_model_or_takes_the_recommended_one(vllm: list[Engine]) -> None:
     settings = load_settings(overrides={"extractor": {"kind": "vllm"}})
     assert build_vllm_model(settings).name == RECOMMENDED
-    own = load_settings(overrides={"extractor": {"kind": "vllm", "model": "/models/own/", "engine": {"max_model_len": 9}}})
+    own = load_settings(
+        overrides={"extractor": {"kind": "vllm", "model": "/models/own/", "engine": {"max_model_len": 9}}}
+    )
     model = build_vllm_model(own)
     asyncio.run(model.start())
     assert (model.name, model.loaded.context) == ("own", 9)
