@@ -43,26 +43,26 @@ def run(*, quick: bool, say: Say) -> Report:
     """Replay everything, count, compare."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in a worker of the server
     data, python = read(quick=quick), interpreter()
-    played = asyncio.run(_play(data, python, say))
+    played = _play(data, python, say)
     say("counting tokens")
     counted = None if python is None else _tokens(python, played)
     return report(played, counted)
 
 
-async def _play(data: Sequence[DataSet], python: Path | None, say: Say) -> list[Played]:
+def _play(data: Sequence[DataSet], python: Path | None, say: Say) -> list[Played]:
     dimensions = load_dimensions(files("configs") / "dimensions.toml")
     rules = load_rule_extractor(dimensions)
     played = []
     for pace in Pace:
         for one in data:
             say(f"{one.name}, {pace}: hermes")
-            played.append(await ours(one, pace, OurAnswers(rules, dimensions)))
+            played.append(ours(one, pace, OurAnswers(rules, dimensions)))
             if pace is Pace.EXCHANGES:
-                patient = await ours(one, pace, OurAnswers(rules, dimensions), delay_s=PATIENT_S)
+                patient = ours(one, pace, OurAnswers(rules, dimensions), delay_s=PATIENT_S)
                 played.append(patient)
             if python is not None:
                 say(f"{one.name}, {pace}: mem0")
-                played.append(await peer(python, one, pace, PeerAnswers(rules)))
+                played.append(asyncio.run(peer(python, one, pace, PeerAnswers(rules))))
     return played
 
 

@@ -81,15 +81,28 @@ async def _read(receive: Receive) -> bytes:
             return b"".join(parts) or b"null"
 
 
+def listening() -> socket.socket:
+    """A socket on a free port of this machine, for an endpoint that is to come."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    return bound
+
+
+def url_of(bound: socket.socket) -> str:
+    """Where the endpoint on ``bound`` is asked."""
+    return f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
+
+
 @asynccontextmanager
-async def recording(answer: Callable[[dict[str, Any]], str]) -> AsyncIterator[Recorder]:
+async def recording(
+    answer: Callable[[dict[str, Any]], str], bound: socket.socket | None = None
+) -> AsyncIterator[Recorder]:
     """The endpoint, answering, until the context ends."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    recorder = Recorder(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", answer)
+    bound = bound or listening()
+    recorder = Recorder(url_of(bound), answer)
     config = uvicorn.Config(recorder, lifespan="off", log_level="error", access_log=False, log_config=None)
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve([listening]))
+    serving = asyncio.create_task(server.serve([bound]))
     try:
         while not server.started:
             if serving.done():

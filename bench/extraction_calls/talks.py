@@ -66,8 +66,8 @@ class DataSet:
 
 
 def read(*, quick: bool) -> list[DataSet]:
-    """LoCoMo's two conversations in both languages, and as many short English chats as they have turns together."""
-    sessions, chats = (2, 8) if quick else (None, 60)
+    """The first sessions of two conversations of LoCoMo in both languages, and short English chats."""
+    sessions, chats = (2, 8) if quick else (8, 40)
     return [
         DataSet("LoCoMo, English", tuple(locomo(LOCOMO, sessions))),
         DataSet("LoCoMo, Chinese", tuple(locomo(LOCOMO_ZH, sessions))),
