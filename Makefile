@@ -15,6 +15,7 @@ PORT      ?= 8000
 DATA      ?=
 CASES_DIR ?= ../shared/cases
 CASES_MIN ?= 41
+DATA_DIR  ?= ../shared/data
 WORKERS   ?= 2
 PYTEST_ARGS ?=
 ARGS      ?=
@@ -24,7 +25,7 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean
+.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean engine-install lock-engine test-engine
 
 help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-16s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +48,16 @@ lock: install ## refresh constraints.txt to the newest versions pyproject.toml a
 	@if grep -nE '://|@ |^-|file:' constraints.new; then echo "constraints.new names an address: not taken over"; exit 1; fi
 	@mv constraints.new constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) packages"
 
+lock-engine: install ## refresh constraints-engine.txt, with the versions of constraints.txt where vLLM lets it: after make lock
+	@grep -v "python_full_version >= '3.12'" constraints.txt > constraints.new
+	@$(UV) pip compile pyproject.toml tests/engine/requirements.in --extra dev --override tests/engine/overrides.txt \
+	  --python-platform x86_64-manylinux_2_28 --python-version 3.11 --quiet --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --output-file constraints.new
+	@if grep -nE '://|@ |^-|file:' constraints.new; then echo "constraints.new names an address: not taken over"; exit 1; fi
+	@{ echo "# A real vLLM for CPUs with what this project needs, on Linux and x86-64: make engine-install. Refresh with: make lock-engine"; \
+	   cat constraints.new; } > constraints-engine.txt
+	@rm constraints.new && echo "constraints-engine.txt: $$(grep -c == constraints-engine.txt) packages"
+
 demo: install ## play a short conversation and show what is remembered
 	@$(BIN)/hermes demo $(ARGS)
 
@@ -62,8 +73,8 @@ services-install: install ## only get their programs, into the cache
 services-stop: install ## stop them; their data stays
 	@$(BIN)/hermes services stop $(if $(DATA),--data $(DATA))
 
-test: install ## all tests: unit, cluster, cases, faults; a table of stage times at the end
-	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases cases-cluster test-chaos
+test: install ## all tests: unit, cluster, cases, the real engine, faults; a table of stage times at the end
+	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases cases-cluster test-engine test-chaos
 
 test-unit: install ## the tests that need no Ray
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
@@ -76,6 +87,12 @@ cases: install ## play the black-box cases of CASES_DIR against a server of our 
 
 cases-cluster: services-install ## play them against a server on a real Redis and a real Weaviate
 	@CASES_DIR='$(CASES_DIR)' $(BIN)/python -m tests.run_cases --at-least $(CASES_MIN) --cluster
+
+engine-install: install ## get a real vLLM for this machine's CPU, and a small model, into the cache: no root, no GPU; minutes the first time
+	@$(BIN)/python -m tests.engine.install
+
+test-engine: engine-install ## the tests of the real engine: on a Ray cluster whose GPU is only declared, and behind vLLM's own server
+	@DATA_DIR='$(DATA_DIR)' $$($(BIN)/python -m tests.engine.install --python) -m pytest tests/engine $(PYTEST_ARGS)
 
 chaos: services-install ## 300 faults on a running cluster under load, twenty minutes at most: what was harmed
 	@$(BIN)/python -m tests.chaos --faults 300 --minutes 20 $(ARGS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import ray
 from ray import serve
 from ray.exceptions import RayError, RayTaskError
-from ray.serve.exceptions import RayServeException
+from ray.serve.exceptions import BackPressureError, RayServeException
 
 from actors.standing import Standing
 from hermes_memory.errors import HermesError, ModelFailed
@@ -27,8 +27,7 @@ def standing(num_gpus: float) -> Standing:
     if app is None:
         return Standing.ABSENT
     deployment = app.deployments.get(DEPLOYMENT)
-    states: Mapping[str, int] = deployment.replica_states if deployment is not None else {}
-    if states.get("RUNNING"):
+    if deployment is not None and deployment.replica_states.get("RUNNING"):  # type: ignore[call-overload]
         return Standing.READY
     if num_gpus and not _offered(num_gpus):
         return Standing.WAITING
@@ -41,6 +40,11 @@ def _offered(num_gpus: float) -> bool:
     return any(node["Alive"] and node["Resources"].get("GPU", 0) >= num_gpus for node in nodes)
 
 
+def deployed() -> Any:
+    """The handle of the deployment. Asks Serve, and blocks. Raises KeyError where there is none."""
+    return serve.get_deployment_handle(DEPLOYMENT, APP)
+
+
 class ServedModel:
     """Asks the model's deployment. One that is not ready is not waited for: a micro-batch has better to do.
 
@@ -49,12 +53,20 @@ class ServedModel:
         num_gpus: What a replica asks for.
         timeout_s: For one answer, the way there included.
         look: How the deployment stands; blocks.
+        find: Finds the deployment; blocks.
     """
 
     def __init__(
-        self, name: str, *, num_gpus: float, timeout_s: float, look: Callable[[float], Standing] = standing
+        self,
+        name: str,
+        *,
+        num_gpus: float,
+        timeout_s: float,
+        look: Callable[[float], Standing] = standing,
+        find: Callable[[], Any] = deployed,
     ) -> None:
-        self._name, self._num_gpus, self._timeout_s, self._look = name, num_gpus, timeout_s, look
+        self._name, self._num_gpus, self._timeout_s = name, num_gpus, timeout_s
+        self._look, self._find = look, find
         self._handle: Any = None
         self._ready_until = 0.0
         self._seen = (Standing.ABSENT, float("-inf"))
@@ -68,20 +80,37 @@ class ServedModel:
         """One answer. Raises as the port says."""
         try:
             await self._check()
-            if self._handle is None:
-                self._handle = await asyncio.to_thread(serve.get_deployment_handle, DEPLOYMENT, APP)
-            answered: Completion = await asyncio.wait_for(
-                self._handle.answer.remote(question), self._timeout_s
-            )
+            async with asyncio.timeout(self._timeout_s):
+                answered = await self._asked(question)
         except RayTaskError as error:
             self._forget()
             if isinstance(error.cause, HermesError):
                 raise error.cause from None
             raise ModelFailed(WHAT, type(error.cause).__name__) from None
-        except (RayError, RayServeException, TimeoutError) as error:
+        except BackPressureError:
+            raise ModelFailed(WHAT, "too many questions wait for it", LOOK_S) from None
+        except TimeoutError:
             self._forget()
-            raise ModelFailed(WHAT, type(error).__name__) from None
+            raise ModelFailed(WHAT, f"no answer within {self._timeout_s:g} s") from None
+        except (
+            RayError,
+            RayServeException,
+            KeyError,
+        ) as error:  # a bare KeyError: it has just been taken away
+            self._forget()
+            raise ModelFailed(WHAT, type(error).__name__, LOOK_S) from None
         self._ready_until = time.monotonic() + LOOK_S
+        return answered
+
+    async def _asked(self, question: Question) -> Completion:
+        if self._handle is None:
+            self._handle = await asyncio.to_thread(self._find)
+        response = self._handle.answer.remote(question)
+        try:
+            answered: Completion = await response
+        except asyncio.CancelledError:
+            response.cancel()  # else the engine goes on for nobody
+            raise
         return answered
 
     async def standing(self) -> Standing:

@@ -30,7 +30,7 @@ from hermes_memory.adapters.query_reader import load_query_reader
 from hermes_memory.adapters.rule_extractor import load_rule_extractor
 from hermes_memory.adapters.segmenter import Segmenter, read_common_words, read_stop_words
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
-from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel
+from hermes_memory.adapters.vllm_model import RECOMMENDED, VllmModel, spoken
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.distil import LocalDistiller
 from hermes_memory.app.indexing import Indexing
@@ -306,15 +306,18 @@ def build_language_model(settings: Settings) -> ChatModel:
 
 
 def model_name(settings: Settings) -> str:
-    """The model of the kind "vllm": the configured one, else the one that is recommended."""
-    return settings.extractor.model or RECOMMENDED
+    """How the model of the kind "vllm" is called: the configured one, else the one that is recommended."""
+    return spoken(settings.extractor.model or RECOMMENDED)
 
 
 def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
     """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
     chosen = settings.extractor
     return VllmModel(
-        model_name(settings), timeout_s=chosen.timeout_s, arguments=chosen.engine, stat_loggers=stat_loggers
+        chosen.model or RECOMMENDED,
+        timeout_s=chosen.timeout_s,
+        arguments=chosen.engine,
+        stat_loggers=stat_loggers,
     )
 
 

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from actors.standing import Standing
 from hermes_memory.adapters.data_lock import DataLock
 from hermes_memory.config import Placement, Settings, document_of
 from hermes_memory.errors import InvalidConfig, StartupFailed
 from hermes_memory.ports.ledger import HostPool
-from hermes_memory.wiring import build_ledger, check_data, embedder_info, model_name
+from hermes_memory.wiring import build_ledger, check_data, embedder_info
 from serve_app import processes
 from serve_app.options import (
     check_exposure,
@@ -148,21 +147,17 @@ class Server:
         serve.start(http_options=http, logging_config=logs)
         self._start_embedder()
         serve.run(bind(self.settings, str(data)), name=APP, route_prefix="/", logging_config=logs)
-        if self.settings.extractor.kind == "vllm":
-            self._start_model(logs)
+        self._start_model()
 
-    def _start_model(self, logs: dict[str, Any]) -> None:
-        """Deploy the language model and do not wait for it: it loads for minutes, and may have to wait for a node."""
-        from ray import serve
+    def _start_model(self) -> None:
+        """The language model is not waited for: it loads for minutes, and may have to wait for a node."""
+        if self.settings.extractor.kind != "vllm":
+            return
+        from actors.model import standing
+        from serve_app.model_deployment import deploy, told_of_model
 
-        from actors import model
-        from serve_app.model_deployment import bind
-
-        wanted = serve.RunTarget(bind(self.settings), name=model.APP, route_prefix=None, logging_config=logs)
-        serve.run_many(
-            [wanted], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False
-        )
-        self.say(told_of_model(self.settings, model.standing(self.settings.extractor.num_gpus)))
+        deploy(self.settings)
+        self.say(told_of_model(self.settings, standing(self.settings.extractor.num_gpus)))
 
     def _start_embedder(self) -> None:
         if not self.settings.embedder.served:
@@ -211,26 +206,6 @@ class Server:
             log.warning("an orderly stop was not possible: %s", type(error).__name__)
         finally:
             ray.shutdown()
-
-
-def told_of_model(settings: Settings, standing: Standing) -> str:
-    """What becomes of turns until the model is ready, in a line."""
-    chosen = settings.extractor
-    meanwhile = "are read by the rules" if chosen.fallback == "rules" else "wait"
-    said = {
-        Standing.READY: "is ready",
-        Standing.WAITING: f"waits: no node of this cluster offers {_gpus(chosen.num_gpus)}",
-    }.get(standing, "is being loaded, which takes minutes")
-    line = f"the language model {model_name(settings)} {said}"
-    return (
-        line
-        if standing is Standing.READY
-        else f"{line}; turns {meanwhile} meanwhile (GET /readyz says how it stands)"
-    )
-
-
-def _gpus(number: float) -> str:
-    return "a GPU" if number <= 1 else f"{number:g} GPUs"
 
 
 def _init_ray() -> None:

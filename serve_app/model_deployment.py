@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -9,18 +10,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ray
 from ray import serve
 from ray.serve import Application
 
-from actors.model import DEPLOYMENT
+from actors.model import APP, DEPLOYMENT
+from actors.standing import Standing
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.vllm_model import VllmModel
 from hermes_memory.config import Settings, document_of, load_settings, settings_of
 from hermes_memory.core.failures import told
 from hermes_memory.errors import HermesError, InvalidConfig, ModelFailed
 from hermes_memory.ports.language_model import Completion, Question
-from hermes_memory.wiring import build_vllm_model, warm_up_questions
-from serve_app.options import of_model
+from hermes_memory.wiring import build_vllm_model, model_name, warm_up_questions
+from serve_app.options import logging_config, of_model
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +41,18 @@ class Model:
     _model: VllmModel | None = None
 
     async def __init__(self, document: dict[str, Any]) -> None:  # type: ignore[misc]  # Serve awaits it
-        settings = settings_of(document)
-        process = f"model-{serve.get_replica_context().replica_tag}"
-        configure(settings.logging.format, settings.logging.level, process)
+        settings = await asyncio.to_thread(settings_of, document)
+        replica, self._node = _place()
+        configure(settings.logging.format, settings.logging.level, f"model-{replica}")
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         began = time.monotonic()
         model = build_vllm_model(settings, _stat_loggers())
-        log.warning("the engine of %s is being loaded", model.name)
+        log.info("the engine of %s is being loaded", model.name)
         await model.start()
         loaded_s = time.monotonic() - began
         loaded = await model.warm_up(warm_up_questions(settings))
-        log.warning(
+        log.info(
             "%s is ready: loaded in %.0f s, warm after %.0f s; context %d, blocks of %d, static prompts of %s tokens",
             model.name, loaded_s, time.monotonic() - began, loaded.context, loaded.block, loaded.prefix,
         )  # fmt: skip
@@ -72,7 +75,7 @@ class Model:
         return {
             "model": model.name, "context": loaded.context, "block": loaded.block, "prefix": list(loaded.prefix),
             "running": model.batch.running, "waiting": model.batch.waiting, "widest": model.batch.widest,
-            "pid": os.getpid(),
+            "pid": os.getpid(), "node": self._node,
         }  # fmt: skip
 
     async def check_health(self) -> None:
@@ -88,6 +91,11 @@ class Model:
         if self._model is None:
             raise ModelFailed("the model", "the engine is not loaded")
         return self._model
+
+
+def _place() -> tuple[str, str]:
+    """The replica's name, and its node's."""
+    return str(serve.get_replica_context().replica_tag), str(ray.get_runtime_context().get_node_id())
 
 
 def _stat_loggers() -> Sequence[Any]:
@@ -116,3 +124,29 @@ def bind(settings: Settings) -> Application:
     """The application with its settings."""
     options = of_model(settings.extractor, settings.serve.drain_s)
     return serve.deployment(name=DEPLOYMENT, **options)(Model).bind(document_of(settings))
+
+
+def deploy(settings: Settings) -> None:
+    """Deploy it on the Serve that runs, and do not wait: it comes when it is loaded, and there is a GPU for it."""
+    target = serve.RunTarget(
+        target=bind(settings), name=APP, route_prefix=None, logging_config=logging_config(settings)
+    )
+    serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
+
+
+def told_of_model(settings: Settings, standing: Standing) -> str:
+    """What becomes of turns until the model is ready, in a line."""
+    chosen = settings.extractor
+    said = {
+        Standing.READY: "is ready",
+        Standing.WAITING: f"waits: no node of this cluster offers {_gpus(chosen.num_gpus)}",
+    }.get(standing, "is being loaded, which takes minutes")
+    line = f"the language model {model_name(settings)} {said}"
+    if standing is Standing.READY:
+        return line
+    meanwhile = "are read by the rules" if chosen.fallback == "rules" else "wait"
+    return f"{line}; turns {meanwhile} meanwhile (GET /readyz says how it stands)"
+
+
+def _gpus(number: float) -> str:
+    return "a GPU" if number <= 1 else f"{number:g} GPUs"

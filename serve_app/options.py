@@ -98,6 +98,7 @@ def of_model(extractor: ExtractorSettings, drain_s: float) -> dict[str, Any]:
     return {
         **(scaling if most > least else {"num_replicas": least}),
         "max_ongoing_requests": extractor.max_ongoing_requests,
+        "max_queued_requests": extractor.max_ongoing_requests,  # one more is told to come again
         "graceful_shutdown_wait_loop_s": DRAIN_LOOK_S,
         "graceful_shutdown_timeout_s": max(drain_s, extractor.timeout_s),  # an answer begun is paid for
         "health_check_period_s": HEALTH_S,

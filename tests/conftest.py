@@ -124,7 +124,7 @@ def _no_blocking() -> Iterator[None]:
 
 
 def _is_cluster(item: pytest.Item) -> bool:
-    return item.path.is_relative_to(HERE / "cluster")
+    return any(item.path.is_relative_to(HERE / tier) for tier in ("cluster", "engine"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

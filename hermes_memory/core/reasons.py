@@ -17,7 +17,6 @@ class Reason(StrEnum):
     TOO_LONG = "too_long"
     UNGROUNDED = "ungrounded"
     NOT_A_USER_TURN = "not_a_user_turn"
-    UNKNOWN_MEMORY = "unknown_memory"
     NOT_SUPPORTED = "not_supported"
     PRIVACY = "privacy"
     SENSITIVE_INFERRED = "sensitive_inferred"
@@ -34,6 +33,7 @@ class Reason(StrEnum):
     PLANTED_ORDER = "planted_order"
     PAUSED = "paused"
     OUTDATED = "outdated"
+    UNKNOWN_MEMORY = "unknown_memory"
     TOO_MANY = "too_many"
     # what happens to what is let in
     NEW = "new"

@@ -40,8 +40,9 @@ class Place:
 
 def place() -> Place:
     """That of this checkout's lock, this interpreter and this machine; it may not be there yet."""
-    said = (LOCK.read_bytes(), sys.version.encode(), platform.machine().encode(), str(RECIPE).encode())
-    return Place(cache_folder() / "engine" / blake2b(b"\0".join(said), digest_size=6).hexdigest())
+    pins = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    said = "\n".join([*pins, sys.version, platform.machine(), str(RECIPE)])
+    return Place(cache_folder() / "engine" / blake2b(said.encode(), digest_size=6).hexdigest())
 
 
 def others() -> list[Path]:

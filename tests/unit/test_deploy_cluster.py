@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ray.serve import Application
 from ray.serve._private.build_app import build_app
 from ray.serve.deployment import deployment_to_schema
 from ray.serve.schema import ServeDeploySchema
 
-from actors import distiller
+from actors import distiller, model
 from hermes_memory.config import Settings, load_settings
-from serve_app import deployments, options
+from hermes_memory.errors import InvalidConfig
+from serve_app import deployments, model_deployment, options
 from tests.unit import deploy_files
 
 
@@ -26,33 +29,73 @@ def cluster() -> Settings:
     return load_settings(Path("cluster"))
 
 
-def described() -> dict[str, Any]:
-    return deploy_files.document("configs/serve.yaml")
+def described(name: str = "serve") -> dict[str, Any]:
+    return deploy_files.document(f"configs/{name}.yaml")
 
 
-def test_serve_takes_the_file_as_it_is() -> None:
-    ServeDeploySchema.model_validate(described())
+# Each file with the configuration that its apps are made of.
+FILES = {"serve": "cluster", "serve-gpu": "cluster-gpu", "serve-gpus": "cluster-gpus"}
 
 
-def test_the_file_says_what_serve_build_would_write() -> None:
-    (app,) = described()["applications"]
+@pytest.mark.parametrize("name", FILES)
+def test_serve_takes_the_file_as_it_is(name: str) -> None:
+    ServeDeploySchema.model_validate(described(name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_says_what_serve_build_would_write(name: str) -> None:
+    app, *others = described(name)["applications"]
     assert (app["import_path"], app["route_prefix"]) == ("serve_app.deployments:build", "/")
     assert app["name"] == distiller.APP  # by this name the hosts find the distiller
-    built = build_app(deployments.build(app["args"]), name=app["name"])
+    made = rendered(deployments.build(app["args"]), app["name"])
+    assert {one["name"]: one for one in app["deployments"]} == made
+    assert distiller.DEPLOYMENT in made
+    assert {one["args"]["config"] for one in (app, *others)} == {FILES[name]}
+
+
+def rendered(app: Application, name: str) -> dict[str, Any]:
+    """The deployments of an app as Serve would write them into its file."""
     made = [
         deployment_to_schema(one).model_dump(exclude_unset=True, exclude_none=True)
-        for one in built.deployments
+        for one in build_app(app, name=name).deployments
     ]
-    by_name = {one["name"]: one for one in made}
-    assert {one["name"]: one for one in app["deployments"]} == by_name
-    assert distiller.DEPLOYMENT in by_name
+    return {one["name"]: one for one in made}
 
 
-def test_the_file_listens_and_logs_as_the_configuration_says() -> None:
-    settings, file = cluster(), described()
+@pytest.mark.parametrize("name", ["serve-gpu", "serve-gpus"])
+def test_the_language_model_is_an_app_of_its_own_that_asks_for_gpus(name: str) -> None:
+    _, app = described(name)["applications"]
+    assert (app["import_path"], app["route_prefix"]) == ("serve_app.model_deployment:build", None)
+    assert app["name"] == model.APP  # by this name the distillers find it
+    made = rendered(model_deployment.build(app["args"]), app["name"])
+    assert (
+        {one["name"]: one for one in app["deployments"]} == made == {model.DEPLOYMENT: made[model.DEPLOYMENT]}
+    )
+    assert made[model.DEPLOYMENT]["ray_actor_options"] == {"num_cpus": 0.0, "num_gpus": 1.0}
+
+
+def test_one_gpu_node_is_one_line_and_several_are_one_more() -> None:
+    plain, one, many = (load_settings(Path(name)) for name in ("cluster", "cluster-gpu", "cluster-gpus"))
+    assert replace(one, extractor=plain.extractor) == plain
+    assert replace(one.extractor, kind="rules") == plain.extractor
+    assert replace(many.extractor, max_replicas=1) == one.extractor
+    lines = deploy_files.text("configs/cluster-gpu.toml").splitlines()
+    assert [line for line in lines if line and not line.startswith("#")][1:] == [lines[-1]]
+    pool = deploy_files.document("ray_cluster.yaml")["available_node_types"]["gpu_worker"]
+    assert many.extractor.max_replicas == pool["max_workers"]
+
+
+def test_a_configuration_without_a_model_deploys_none() -> None:
+    with pytest.raises(InvalidConfig, match=r"extractor\.kind"):
+        model_deployment.build({"config": "cluster"})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_listens_and_logs_as_the_configuration_says(name: str) -> None:
+    settings, file = cluster(), described(name)
     assert file["http_options"] == options.http_options(settings.serve)
     assert file["logging_config"] == options.logging_config(settings)
-    assert file["applications"][0]["logging_config"] == options.logging_config(settings)
+    assert all(app["logging_config"] == options.logging_config(settings) for app in file["applications"])
     assert file["proxy_location"] == "EveryNode"
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from hermes_memory.adapters.model_extractor.contract import Confirmation
-from hermes_memory.adapters.model_extractor.floor import Floor, Hearing, Place, placed
+from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.placing import Place, placed
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard
 from hermes_memory.adapters.rule_extractor.affirming import names
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import Affirmation, Marker, Span
-from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import LIVE, USER, Memory, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
@@ -20,7 +20,7 @@ _CHANGES = frozenset({Marker.CORRECTION, Marker.LASTING_CHANGE})
 
 
 def affirmation(
-    said: Confirmation, memory: Memory, turn: Turn, hearing: Hearing, floor: Floor, grounding: Grounding
+    said: Confirmation, memory: Memory, turn: Turn, hearing: Hearing, floor: Floor
 ) -> Affirmation | Reason:
     """That a user turn affirms a memory in words that name it, or why it does not. A bare "ok" affirms nothing."""
     heard = hearing.of(turn)
@@ -32,7 +32,7 @@ def affirmation(
     place = placed(said.quote, memory.object, heard) or _by_head(said.quote, memory, heard)
     if place is None:
         return Reason.UNGROUNDED
-    refused = _refusal(memory, place, hearing, floor, grounding)
+    refused = _refusal(memory, place, hearing, floor)
     return refused or Affirmation(memory.id, Span(turn.message_id, place.start, place.end, turn.session_id))
 
 
@@ -51,9 +51,7 @@ def _by_head(quote: str, memory: Memory, heard: Heard) -> Place | None:
     return placed(quote, head, heard) if head else None
 
 
-def _refusal(
-    memory: Memory, place: Place, hearing: Hearing, floor: Floor, grounding: Grounding
-) -> Reason | None:
+def _refusal(memory: Memory, place: Place, hearing: Hearing, floor: Floor) -> Reason | None:
     heard, clause = place.heard, place.clause
     act = heard.act_at(place.object_start)
     if act in REASON_OF:
@@ -70,10 +68,10 @@ def _refusal(
     about = subject is not None and (subject == memory.subject or people.alike(subject, memory.subject))
     if not about or memory.status not in LIVE or clause.markers & _CHANGES:
         return Reason.UNGROUNDED
-    return Reason.UNGROUNDED if _denies(memory, place, hearing, grounding) else None
+    return Reason.UNGROUNDED if _denies(memory, place, hearing, floor) else None
 
 
-def _denies(memory: Memory, place: Place, hearing: Hearing, grounding: Grounding) -> bool:
+def _denies(memory: Memory, place: Place, hearing: Hearing, floor: Floor) -> bool:
     """Whether the words say the opposite of the memory, or that it is over."""
     heard, clause = place.heard, place.clause
     if heard.past(clause.start, clause.end, clause.markers):
@@ -87,6 +85,6 @@ def _denies(memory: Memory, place: Place, hearing: Hearing, grounding: Grounding
         for reading in readings
     )
     said, known = (
-        grounding.read(text) for text in (place.turn.content[clause.start : clause.end], memory.content)
+        floor.grounding.read(text) for text in (place.turn.content[clause.start : clause.end], memory.content)
     )
-    return any(opposed) or grounding.negated(said) != grounding.negated(known)
+    return any(opposed) or floor.grounding.negated(said) != floor.grounding.negated(known)

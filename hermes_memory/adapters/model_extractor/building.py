@@ -38,11 +38,11 @@ def build_model_extractor(
         InvalidConfig: a file is missing or does not hold together.
     """
     rules = load_rule_extractor(dimensions)
-    ground = Floor(rules, dimensions, load_floor(floor))
+    ground = Floor(rules, dimensions, load_floor(floor), grounding)
     return ModelExtractor(
         model,
         load_prompt(prompt, (entry.key for entry in dimensions)),
-        Reader(ground, dimensions, grounding),
+        Reader(ground, dimensions),
         ground,
         rules,
         fallback=fallback,

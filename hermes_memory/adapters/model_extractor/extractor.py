@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hermes_memory.adapters.model_extractor.contract import Answer, Unusable, parse, parse_verdicts
@@ -30,7 +30,7 @@ CUT = "the answer was cut off"
 class _Try:
     """What one try has used so far."""
 
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
 
 class ModelExtractor:

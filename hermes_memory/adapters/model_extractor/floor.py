@@ -11,37 +11,23 @@ from dataclasses import dataclass, field
 
 from hermes_memory.adapters.model_extractor.contract import Statement
 from hermes_memory.adapters.model_extractor.floor_file import FloorRules
-from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.placing import Place, is_chinese, is_own, placed
+from hermes_memory.adapters.model_extractor.shaping import EVENT, OPINION, PLAN, Shaper
 from hermes_memory.adapters.model_extractor.subjects import whose
-from hermes_memory.adapters.rule_extractor import Heard, HeardClause, RuleExtractor
-from hermes_memory.adapters.rule_extractor.building import with_date
+from hermes_memory.adapters.rule_extractor import Heard, RuleExtractor
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
-from hermes_memory.adapters.rule_extractor.when import Moment
-from hermes_memory.core.bounded import outside_blocks
-from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, Span, SpeechAct
-from hermes_memory.core.dimensions import Dimension, Dimensions
-from hermes_memory.core.model import (
-    MAX_CONTENT_CHARS,
-    USER,
-    Category,
-    Intent,
-    Polarity,
-    Role,
-    Scope,
-    Source,
-    Turn,
-)
+from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
+from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.grounding import Grounding
+from hermes_memory.core.model import USER, Role, Turn
 from hermes_memory.core.reasons import Reason
-from hermes_memory.core.scope import wider
 from hermes_memory.core.text import normal
 
-PLAN, EVENT, OPINION = "plan", "event", "opinion"
 # What fits no dimension of its own: whether it is worth keeping is the rules' to say.
-LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "condition", "mood", "need", PLAN})
+LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "mood", "need"})
+_WEIGHED = frozenset({"goal", PLAN, "need", "mood"})  # may be told of what is not so yet
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})
-_NARROW = frozenset({Marker.TEMPORARY, Marker.CONDITIONAL})
-_FROM = ("从", "自", "from ", "since ", "starting ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +53,15 @@ class Hearing:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a statement stands: its clauses, and its object within them."""
-
-    heard: Heard
-    clauses: tuple[HeardClause, ...]
-    clause: HeardClause  # the one that holds the object
-    start: int
-    end: int
-    object_start: int
-    object_end: int
-
-    @property
-    def turn(self) -> Turn:
-        """The turn."""
-        return self.heard.turn
-
-    @property
-    def thing(self) -> str:
-        """The object as the user wrote it."""
-        return self.turn.content[self.object_start : self.object_end]
-
-
 class Floor:
     """Holds statements against the text."""
 
-    def __init__(self, extractor: RuleExtractor, dimensions: Dimensions, rules: FloorRules) -> None:
+    def __init__(
+        self, extractor: RuleExtractor, dimensions: Dimensions, rules: FloorRules, grounding: Grounding
+    ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
+        self.grounding = grounding
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """The request's user turns, heard and read by rule."""
@@ -124,15 +91,22 @@ class Floor:
         act = self._act(said, place, key)
         if act in REASON_OF:
             return REASON_OF[act]
+        if key not in _WEIGHED and self._is_unreal(place):
+            return Reason.HYPOTHETICAL
         if refused := self._holds_nothing(
             said, place, key, act, readings, hearing.question.get(_key(turn), "")
         ):
             return refused
         rule = self._same_thing(key, place, readings)
         subject = self._subject(said, place, key, rule)
+        if rule is None and key not in _WEIGHED and _is_conditional(place):
+            return Reason.HYPOTHETICAL
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
-        return self._built(said, place, key, act, subject, rule)
+        declared = rule is None and said.source == "explicit"  # the gate refuses the other
+        if declared and not self._is_literal(key, place, hearing.question.get(_key(turn), "")):
+            return Reason.UNGROUNDED
+        return self._shaper.candidate(said, place, key, act, subject, rule)
 
     def _dimension(self, said: Statement, place: Place, readings: Sequence[Candidate]) -> str:
         """The dimension that is named, if it is known; the general one for who somebody is where no word tells of it.
@@ -148,6 +122,8 @@ class Floor:
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""
         heard = place.heard.act_at(place.object_start)
+        if place.quoted:
+            return SpeechAct.QUOTATION
         act = heard if heard is not SpeechAct.STATEMENT else said.act
         safe = self._dimensions.safety(key) is not None
         return SpeechAct.STATEMENT if act is SpeechAct.VENTING and safe else act
@@ -158,7 +134,28 @@ class Floor:
         if rule is not None and rule.dimension == key and people.same_person(said.subject, rule.subject):
             return rule.subject
         subject = whose(said.subject, place.clause, place.heard, place.object_start, people)
-        return None if place.clause.addressed and subject == USER else subject
+        another = (
+            place.clause.addressed
+            or (key in self.rules.cues and self._is_theirs(place))
+            or (key not in LOOSE and self._is_anybodys(place))
+        )
+        return None if another and subject == USER else subject
+
+    def _is_theirs(self, place: Place) -> bool:
+        """Whether the clause is about what is the user's: "our company has an office in Oslo", "my doctor is from Chile"."""
+        return self.rules.theirs.match(place.heard.mirror, place.clause.said, place.clause.end) is not None
+
+    def _is_anybodys(self, place: Place) -> bool:
+        """Whether the clause is about somebody, people or a thing: "Someone in my class is allergic"."""
+        found = self.rules.anybody.match(place.heard.mirror, place.clause.said, place.clause.end)
+        if found is None or place.clause.subject is not None:
+            return False
+        return not place.heard.user_between(found.end(), place.object_start)
+
+    def _is_unreal(self, place: Place) -> bool:
+        """Whether the sentence weighs, wishes or plays what it says of the object."""
+        start = place.clause.sentence.start
+        return self.rules.unreal.search(place.heard.mirror, start, place.object_start) is not None
 
     def _holds_nothing(
         self,
@@ -175,7 +172,7 @@ class Floor:
             return Reason.FILLER
         if clause.asks:
             return Reason.QUESTION
-        if readings:
+        if any(item.dimension not in LOOSE or key in LOOSE for item in readings):
             return None
         standing = bool(clause.markers & _STANDING) or self.rules.standing.search(
             heard.mirror, clause.start, clause.end
@@ -184,12 +181,12 @@ class Floor:
             return Reason.COMMAND
         if act is SpeechAct.DIRECTIVE or question:
             return None
-        if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not _is_own(place):
+        if self.rules.nobody.search(heard.mirror, clause.start, clause.end) and not is_own(place):
             return Reason.LOW_VALUE
         if key in LOOSE:
-            dated = heard.moment(place.start, place.end, clause.markers) is not None and _is_own(place)
+            dated = heard.moment(place.start, place.end, clause.markers) is not None and is_own(place)
             return None if dated or heard.tells(place.start, place.end, question) else Reason.LOW_VALUE
-        somebody = _is_own(place) or _is_chinese(place)
+        somebody = is_own(place) or is_chinese(place)
         return None if somebody else Reason.LOW_VALUE
 
     def _same_thing(self, key: str, place: Place, readings: Sequence[Candidate]) -> Candidate | None:
@@ -208,132 +205,28 @@ class Floor:
         avoids = self._dimensions.avoids(key) or self._dimensions.avoids(rule.dimension)
         return rule.polarity is not said.polarity and not avoids
 
+    def _is_literal(self, key: str, place: Place, question: str) -> bool:
+        """Whether a word of its class stands in the words, or in the question, where it protects or freezes."""
+        read = self.grounding.read
+        named = [name for name in (self._dimensions.safety(key), self._dimensions.freeze_class(key)) if name]
+        said = read(place.turn.content[place.start : place.end]), read(question)
+        return not named or any(self.grounding.cue(name, *said) for name in named)
+
     def _guarded(self, key: str) -> bool:
         """Whether statements of it are frozen at once, kept apart, or never settled without asking."""
         known = self._dimensions
         return bool(known.safety(key) or known.sensitive(key) or known.freeze_class(key))
-
-    def _built(
-        self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
-    ) -> Candidate | Reason:
-        if said.when and not occurrences(
-            place.turn.content, said.when, [(place.start, place.end)], case=False
-        ):
-            return Reason.UNGROUNDED
-        of = rule.dimension if rule is not None and rule.category is not Category.EVENT else key
-        entry = self._dimensions.get(of)
-        markers = place.clause.markers | (rule.markers if rule else frozenset())
-        moment = self._moment(said, place, markers)
-        past = place.heard.past(place.start, place.end, markers)
-        ahead = (
-            not past
-            and entry is not None
-            and entry.category is Category.FACT
-            and _ahead(place, moment, markers)
-        )
-        episode = past or ahead or act is SpeechAct.OPINION or _is_event(said, entry, rule)
-        dimension = _of_episode(of, entry, act, ahead=ahead) if episode else of
-        if episode and moment is not None:
-            markers -= {Marker.TEMPORARY}  # the words name a date, not a passing wish
-        weight = self._extractor.rules.weights.get(dimension) or self._extractor.rules.weights[NOTE]
-        valid_from = moment.at if moment and (episode or Marker.LASTING_CHANGE in markers) else None
-        valid_to = place.turn.created_at if past else None
-        if valid_from and valid_to and valid_from > valid_to:
-            valid_from = None
-        return Candidate(
-            span=Span(place.turn.message_id, place.start, place.end, place.turn.session_id),
-            content=self._content(said, place, moment if episode else None),
-            category=Category.EVENT if episode else entry.category if entry else Category.FACT,
-            layer=None if episode or entry is None else entry.layer,
-            subject=subject,
-            predicate=_predicate(said, place, of),
-            object=place.thing,
-            dimension=dimension,
-            polarity=rule.polarity if rule else said.polarity,
-            negative=_is_negative(said, rule) and not past,
-            granularity=said.granularity,
-            scope=_scope(said, markers, place),
-            speech_act=act,
-            markers=markers,
-            source=Source(said.source),
-            intent=_intent(said, act, markers, rule),
-            emotional=said.emotional or place.heard.act_at(place.object_start) is SpeechAct.VENTING,
-            stability=weight.stability if said.stability is None else min(said.stability, weight.stability),
-            importance=weight.importance
-            if said.importance is None
-            else min(said.importance, weight.importance),
-            topic=weight.topic,
-            entities=_entities(said, place, moment),
-            valid_from=valid_from,
-            valid_to=valid_to,
-        )
-
-    def _moment(self, said: Statement, place: Place, markers: frozenset[Marker]) -> Moment | None:
-        """The date in the words the model points to, else in the clause; one within the object is the value itself."""
-        spans = [(place.clause.start, place.clause.end), (place.start, place.end)]
-        if said.when:
-            spans = occurrences(place.turn.content, said.when, [(place.start, place.end)], case=False)
-        found = (place.heard.moment(start, end, markers) for start, end in spans)
-        moment = next((one for one in found if one is not None), None)
-        if moment is None or (place.object_start < moment.end and moment.start < place.object_end):
-            return None
-        return moment
-
-    def _content(self, said: Statement, place: Place, moment: Moment | None) -> str:
-        """In the model's choice of the user's words, else the clauses themselves."""
-        content = said.content.strip()
-        if not content:
-            text = place.turn.content
-            whole = self._trimmed(text[max(place.start, place.clauses[0].said) : place.end])
-            content = whole if len(whole) <= MAX_CONTENT_CHARS else self._trimmed(said.quote)
-        return with_date(content, moment) if moment is not None else content
-
-    def _trimmed(self, words: str) -> str:
-        return self._extractor.rules.grammar.strip_content.sub("", words).strip()
-
-
-def placed(quote: str, thing: str, heard: Heard) -> Place | None:
-    """Where a quote stands, in its whole clauses, with ``thing`` within them: in words that are meant, else the first."""
-    spans = occurrences(heard.turn.content, quote, outside_blocks(heard.turn.content))
-    found = [place for span in spans if (place := _widened(thing, heard, *span)) is not None]
-    meant = (place for place in found if heard.act_at(place.object_start) is SpeechAct.STATEMENT)
-    return next(meant, found[0] if found else None)
 
 
 def _key(turn: Turn) -> tuple[str, str]:
     return turn.session_id, turn.message_id
 
 
-def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
-    """A quote in its whole clauses: what it leaves out ("not", "my sister") is part of what was said."""
-    clauses = tuple(clause for clause in heard.clauses if clause.start < end and start < clause.end)
-    if not clauses:
-        return None
-    start, end = min(start, clauses[0].said), max(end, clauses[-1].end)
-    things = occurrences(heard.turn.content, thing, [(start, end)], case=False)
-    if not things:  # words of the object that stand apart: "allergic … to nuts"; the gate looks at each
-        words = thing.split()
-        things = (
-            occurrences(heard.turn.content, words[-1], [(start, end)], case=False) if len(words) > 1 else []
-        )
-    held = ((clause, span) for span in things for clause in clauses if span[0] < clause.end)
-    first = next(held, None)
-    if first is None:
-        return None
-    return Place(heard, clauses, first[0], start, end, *first[1])
-
-
-def _is_own(place: Place) -> bool:
-    """Whether the sentence names the user or somebody of theirs."""
+def _is_conditional(place: Place) -> bool:
+    """Whether it would be so on a condition, and the condition is not on something that happens again and again."""
     sentence = place.clause.sentence
-    named = place.heard.names_somebody(sentence.start, sentence.end)
-    about = place.clause.subject or place.clause.carried
-    return named or (about is not None and not about.unknown)  # "It's raining" names nobody
-
-
-def _is_chinese(place: Place) -> bool:
-    """Chinese leaves out who is meant."""
-    return any("一" <= char <= "鿿" for char in place.heard.mirror[place.clause.start : place.clause.end])
+    met = Marker.CONDITIONAL in place.clause.markers
+    return met and not place.heard.habit(sentence.start, sentence.end)
 
 
 def _near(mine: str, theirs: str, *, loosely: bool) -> bool:
@@ -341,63 +234,3 @@ def _near(mine: str, theirs: str, *, loosely: bool) -> bool:
     if not mine or not theirs or not (mine in theirs or theirs in mine):
         return False
     return loosely or 2 * min(len(mine), len(theirs)) >= max(len(mine), len(theirs))
-
-
-def _ahead(place: Place, moment: Moment | None, markers: frozenset[Marker]) -> bool:
-    """Whether it is told of a later day: it does not hold yet ("我下个月搬到杭州")."""
-    if moment is None or moment.side(place.turn.created_at) <= 0 or Marker.HABITUAL in markers:
-        return False
-    return not place.heard.mirror[: moment.start].lower().endswith(_FROM)  # a change that is declared now
-
-
-def _is_event(said: Statement, entry: Dimension | None, rule: Candidate | None) -> bool:
-    if rule is not None and rule.category is Category.EVENT:
-        return True
-    return said.category is Category.EVENT or entry is None or entry.category is Category.EVENT
-
-
-def _of_episode(key: str, entry: Dimension | None, act: SpeechAct, *, ahead: bool) -> str:
-    """An episode fills no slot: it bears on a dimension of episodes."""
-    if act is SpeechAct.OPINION:
-        return OPINION
-    if ahead:
-        return PLAN
-    return key if entry is None or entry.category is Category.EVENT else EVENT
-
-
-def _predicate(said: Statement, place: Place, key: str) -> str:
-    words = said.predicate.strip()
-    stands = words and occurrences(place.turn.content, words, [(place.start, place.end)], case=False)
-    return words if stands else key
-
-
-def _is_negative(said: Statement, rule: Candidate | None) -> bool:
-    return rule.negative if rule else said.negative and said.polarity is Polarity.NEGATIVE
-
-
-def _scope(said: Statement, markers: frozenset[Marker], place: Place) -> Scope:
-    """The narrower of what the model proposes and what the wording allows."""
-    unknown = place.clause.subject is not None and place.clause.subject.unknown
-    floor = Scope.SESSION if unknown else Scope.USER
-    if markers & _NARROW and Marker.LASTING_CHANGE not in markers:
-        floor = Scope.SCENE if place.turn.scene else Scope.SESSION
-    return floor if wider(said.scope, floor) else said.scope
-
-
-def _intent(said: Statement, act: SpeechAct, markers: frozenset[Marker], rule: Candidate | None) -> Intent:
-    """A correction is one only where words of correction stand."""
-    if Marker.CORRECTION in markers:
-        return Intent.CORRECTION
-    if rule is not None:
-        return rule.intent
-    if act is SpeechAct.DIRECTIVE:
-        return Intent.TASK_INSTRUCTION
-    return Intent.STATEMENT if said.intent in (Intent.CORRECTION, Intent.CONFIRMATION) else said.intent
-
-
-def _entities(said: Statement, place: Place, moment: Moment | None) -> tuple[str, ...]:
-    """Those that stand in the words, as they stand there."""
-    text, within = place.turn.content, [(place.start, place.end)]
-    spans = [span for name in said.entities for span in occurrences(text, name, within, case=False)[:1]]
-    found = [text[start:end] for start, end in spans] + ([moment.label] if moment else [])
-    return tuple(dict.fromkeys(found))

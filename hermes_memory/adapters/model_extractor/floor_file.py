@@ -17,12 +17,18 @@ from hermes_memory.errors import InvalidConfig
 
 @dataclass(frozen=True, slots=True)
 class FloorRules:
-    """``nobody``: words about nobody; ``standing``: an order that holds from now on; ``people``: who is who.
+    """Shapes of words, and who is who.
 
-    ``cues``: of a dimension, words of which one stands in what bears on it.
+    ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
+    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
+    stands in what bears on it.
     """
 
     nobody: Regex
+    unreal: Regex
+    theirs: Regex
+    anybody: Regex
+    done: Regex
     standing: Regex
     people: People
     cues: Mapping[str, Regex]
@@ -35,7 +41,10 @@ def load_floor(path: Traversable) -> FloorRules:
         same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
-        return FloorRules(_regex(data["nobody"]), _regex(data["standing"]), people, cues)
+        shapes = {
+            name: _regex(data[name]) for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing")
+        }
+        return FloorRules(**shapes, people=people, cues=cues)
     except (
         OSError,
         UnicodeDecodeError,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.model_extractor.affirmations import affirmation
-from hermes_memory.adapters.model_extractor.contract import Answer, Correction
+from hermes_memory.adapters.model_extractor.contract import Answer, Correction, Statement
 from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.prompt import Sheet
 from hermes_memory.core.candidate import Affirmation, Candidate, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.grounding import Grounding
-from hermes_memory.core.model import Category, Role, Turn
+from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
 
@@ -34,8 +33,8 @@ class Read:
 class Reader:
     """Reads answers; holds no state between them."""
 
-    def __init__(self, floor: Floor, dimensions: Dimensions, grounding: Grounding) -> None:
-        self._floor, self._dimensions, self._grounding = floor, dimensions, grounding
+    def __init__(self, floor: Floor, dimensions: Dimensions) -> None:
+        self._floor, self._dimensions = floor, dimensions
 
     def read(self, answer: Answer, sheet: Sheet, request: ExtractionRequest, hearing: Hearing) -> Read:
         """All that is believed of ``answer``, and a reason for all that is not; every user turn is accounted for."""
@@ -45,7 +44,10 @@ class Reader:
             for number in range(len(answer.statements))
         ]
         self._corrections(answer, made, sheet, request, into)
-        into.candidates = _unique([candidate for candidate in made if candidate is not None])
+        kept = [
+            (said, candidate) for said, candidate in zip(answer.statements, made, strict=True) if candidate
+        ]
+        into.candidates = _unique(_apart(kept))
         for said in answer.confirmations:
             turn = _turn_of(said.turn, said.quote, sheet, request)
             memory = sheet.memories.get(said.memory)
@@ -54,7 +56,7 @@ class Reader:
             elif isinstance(turn, Reason):
                 into.refuse(_anchor(said.turn, sheet, request), turn)
             else:
-                found = affirmation(said, memory, turn, hearing, self._floor, self._grounding)
+                found = affirmation(said, memory, turn, hearing, self._floor)
                 if isinstance(found, Reason):
                     into.refuse(turn, found)
                 elif found not in into.affirmations:
@@ -145,6 +147,18 @@ def _anchor(alias: str, sheet: Sheet, request: ExtractionRequest) -> Turn:
     if named is not None and named.role is Role.USER:
         return named
     return next((turn for turn in request.turns if turn.role is Role.USER), request.turns[0])
+
+
+def _apart(made: list[tuple[Statement, Candidate]]) -> list[Candidate]:
+    """Two statements of one sentence whose contents were left to us say what each quotes: the same words twice are one."""
+    told: set[str] = set()
+    apart: list[Candidate] = []
+    for said, candidate in made:
+        quote = said.quote.strip()
+        again = candidate.content in told and not said.content and len(quote) <= MAX_CONTENT_CHARS
+        apart.append(replace(candidate, content=quote) if again else candidate)
+        told.add(apart[-1].content)
+    return apart
 
 
 def _unique(candidates: list[Candidate]) -> list[Candidate]:

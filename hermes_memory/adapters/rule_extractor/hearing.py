@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, sentences
+from hermes_memory.adapters.rule_extractor.clauses import Clause, Sentence, quoted, sentences
 from hermes_memory.adapters.rule_extractor.data import Rules
 from hermes_memory.adapters.rule_extractor.marking import inherited, markers_in
 from hermes_memory.adapters.rule_extractor.mirror import simplified
@@ -19,6 +19,7 @@ from hermes_memory.adapters.rule_extractor.when import Moment, find_moment
 from hermes_memory.core.candidate import Marker, SpeechAct
 from hermes_memory.core.model import Turn
 
+_TITLE = re.compile(r"《[^《》\n]{1,100}》")
 _CJK = re.compile(r"[一-鿿]")
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})  # an order in such words is no one-off
 
@@ -91,6 +92,15 @@ class Heard:
         if _CJK.search(words):
             return self._rules.grammar.note.search(words) is not None
         return self._rules.worth.keeps(words, question)
+
+    def within_marks(self, start: int, end: int) -> bool:
+        """Whether the stretch lies wholly within quotation marks, or in a title."""
+        marked = (*quoted(self.mirror), *(hit.span() for hit in _TITLE.finditer(self.mirror)))
+        return any(a < start and end < b for a, b in marked)
+
+    def habit(self, start: int, end: int) -> bool:
+        """Whether a condition there is on something real ("if I eat dairy I get cramps")."""
+        return self._rules.speech.habit_condition.search(self.mirror, start, end) is not None
 
     def names_somebody(self, start: int, end: int) -> bool:
         """Whether the user, or somebody of theirs, is named there."""

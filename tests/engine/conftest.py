@@ -1,0 +1,35 @@
+"""One cluster for the tests of the engine on Ray, which go in their order: first without a GPU, then with one."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.engine.cluster import EngineCluster, engine_cluster
+
+LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
+
+collect_ignore_glob = [] if importlib.util.find_spec("vllm") else [
+    "test_served.py", "test_endpoint.py", "test_vllm_embedder.py",
+]  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/engine/" in item.path.as_posix():
+            item.add_marker(pytest.mark.timeout(LOAD_AND_TEST_S))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineCluster]:
+    with engine_cluster(tmp_path_factory.mktemp("engine") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def http(served: EngineCluster) -> Iterator[httpx.Client]:
+    with served.client() as client:
+        yield client
