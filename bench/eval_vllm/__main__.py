@@ -34,7 +34,10 @@ RESULTS = Path(__file__).parents[1] / "results"
 PATIENCE_S = 1_500.0
 NAMESPACE = "eval"
 SHIPPED = "extract-1"
-PROMPTS = {"the shipped prompt": SHIPPED, "one that has it babble": str(Path(__file__).parent / "babble.toml")}
+PROMPTS = {
+    "the shipped prompt": SHIPPED,
+    "one that has it babble": str(Path(__file__).parent / "babble.toml"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     surroundings, talks = environment(), conversations(chosen.turns)
     outcomes: list[Outcome] = []
     with deployed(_settings(chosen, SHIPPED), say) as ready_s:
-        say(f"ready after {ready_s:.0f} s; {sum(len(talk.messages) for talk in talks)} turns of {len(talks)} users")
+        say(
+            f"ready after {ready_s:.0f} s; {sum(len(talk.messages) for talk in talks)} turns of {len(talks)} users"
+        )
         for name, prompt in PROMPTS.items():
             say(f"extracting with {name}")
             outcomes.append(_outcome(name, _settings(chosen, prompt), talks))
@@ -145,7 +150,9 @@ def _told(console: Console, run: Outcome) -> int:
     for name, ids in wrong.items():
         console.print(f"[red]{name}[/red]: {len(ids)}: {', '.join(ids[:20])}")
     if verdict.clean and set(ended) == {"done"}:
-        console.print(f"[green]holds[/green]  {run.prompt}: nothing ungrounded, lost or doubled; every job is done")
+        console.print(
+            f"[green]holds[/green]  {run.prompt}: nothing ungrounded, lost or doubled; every job is done"
+        )
         return 0
     console.print(f"[red]missed[/red]  {run.prompt}: jobs: {dict(ended)}")
     return 1

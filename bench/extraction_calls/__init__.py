@@ -31,7 +31,11 @@ LIMITS = (
     Limit("calls_per_turn", at_most=0.5, what="calls per turn, an exchange in each post, all data"),
     Limit("calls_per_turn_sessions", at_most=0.5, what="calls per turn, a session in one post, all data"),
     Limit("unusable", 1, "answers that could not be used, and batches the rules read instead"),
-    Limit("static_not_cached", 1, "calls whose static blocks were not all read before, from the second of a form on"),
+    Limit(
+        "static_not_cached",
+        1,
+        "calls whose static blocks were not all read before, from the second of a form on",
+    ),
     Limit("tokens_beside_peer", 1.0, "tokens read per turn over mem0's, an exchange in each post"),
     Limit("fresh_beside_peer", 1.0, "the same without what is in the prefix cache"),
 )
@@ -124,5 +128,3 @@ def _cells(row: Row) -> list[Any]:
     used = row.tokens
     each = [used.read / row.turns, used.cached / row.turns, used.fresh / row.turns, used.written / row.turns]
     return [*cells, *each, f"{used.static_share:.0%}"]
-
-

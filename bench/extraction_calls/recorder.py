@@ -54,15 +54,27 @@ class Recorder:
         self.calls.append(Call(messages, text, form_of(body)))
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice]}
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice],
+        }
 
     def _embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
         rows = self._embedder.embed(body["input"])
         self.embedded += len(rows)
         data = [
-            {"object": "embedding", "index": place, "embedding": row.tolist()} for place, row in enumerate(rows)
+            {"object": "embedding", "index": place, "embedding": row.tolist()}
+            for place, row in enumerate(rows)
         ]
-        return {"object": "list", "model": body["model"], "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+        return {
+            "object": "list",
+            "model": body["model"],
+            "data": data,
+            "usage": {"prompt_tokens": 0, "total_tokens": 0},
+        }
 
 
 def form_of(body: dict[str, Any]) -> str:

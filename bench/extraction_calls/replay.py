@@ -151,7 +151,12 @@ class CountedDistiller:
 
 
 def ours(
-    data: DataSet, pace: Pace, answers: OurAnswers, *, delay_s: float | None = None, embedder: str | None = None
+    data: DataSet,
+    pace: Pace,
+    answers: OurAnswers,
+    *,
+    delay_s: float | None = None,
+    embedder: str | None = None,
 ) -> Played:
     """The conversations through a host, extracted by a chat model at the default micro-batch, or another ``delay_s``.
 

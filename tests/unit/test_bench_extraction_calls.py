@@ -79,7 +79,9 @@ def test_the_prefix_cache_knows_whole_blocks_and_only_from_the_start() -> None:
     cache, first = PrefixCache(), list(range(BLOCK * 3))
     assert cache.read(first) == 0
     assert cache.read(first) == BLOCK * 2  # the last token is always computed
-    assert cache.read([*first[: BLOCK * 2 - 1], -1, *first[BLOCK * 2 :]]) == BLOCK  # broken in the second block
+    assert (
+        cache.read([*first[: BLOCK * 2 - 1], -1, *first[BLOCK * 2 :]]) == BLOCK
+    )  # broken in the second block
     assert cache.read([-5, *first]) == 0  # the same, one further on
     assert cache.read([]) == 0
 
@@ -95,7 +97,9 @@ def test_a_call_is_counted_in_what_it_reads_and_writes() -> None:
     cache = PrefixCache()
     first = counted(messages, "four", _letters, cache)
     again = counted([messages[0], {"role": "user", "content": "z" * 5}], "four", _letters, cache)
-    assert first == Count(read=len(rendered(messages)), cached=0, static=len(rendered(messages[:1], answered=False)), written=4)
+    assert first == Count(
+        read=len(rendered(messages)), cached=0, static=len(rendered(messages[:1], answered=False)), written=4
+    )
     assert again.cached >= again.static_blocks > 0
     assert again.static_blocks % BLOCK == 0
 
@@ -162,7 +166,9 @@ def test_our_answer_keeps_to_the_contract_and_quotes_the_user() -> None:
     turns = (said_turn("s", 0, "Anything?", Role.ASSISTANT), said_turn("s", 1, text))
     answers.request = ExtractionRequest(turns=turns)
     answer = parse(answers(_asked(FORM)))
-    assert [(said.turn, said.quote in text, said.safety) for said in answer.statements] == [("T2", True, True)]
+    assert [(said.turn, said.quote in text, said.safety) for said in answer.statements] == [
+        ("T2", True, True)
+    ]
 
 
 def test_our_answer_to_small_talk_is_nothing() -> None:
@@ -183,7 +189,9 @@ def test_another_form_is_not_answered() -> None:
 
 def test_the_peer_is_answered_in_its_form_about_what_was_announced() -> None:
     answers = PeerAnswers(RULES)
-    answers.announce([{"role": "user", "content": "我对花生过敏。"}, {"role": "assistant", "content": "好的"}])
+    answers.announce(
+        [{"role": "user", "content": "我对花生过敏。"}, {"role": "assistant", "content": "好的"}]
+    )
     facts = json.loads(answers({}))["memory"]
     assert [(fact["id"], fact["attributed_to"]) for fact in facts] == [("0", "user")]
     assert "花生" in facts[0]["text"]
