@@ -26,7 +26,7 @@ class Seen:
     failures: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     candidates: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     batches: int = 0
     fell_back: int = 0
     tries_failed: int = 0

@@ -70,7 +70,7 @@ class Played:
     adds: int = 0
     calls: list[Call] = field(default_factory=list)
     stored: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     fell_back: int = 0
     version: str = ""
 

@@ -89,7 +89,7 @@ def exchanges(session: Session) -> Iterator[Post]:
 
 def pauses(seed: int = SEED) -> Iterator[float]:
     """How long somebody takes to read and to write, again and again, in seconds."""
-    drawn = random.Random(seed)  # noqa: S311  # the same in every run
+    drawn = random.Random(seed)  # the same in every run
     while True:
         yield drawn.uniform(*PAUSE_S)
 

@@ -73,7 +73,7 @@ def count(python: Path, calls: Iterable[tuple[str, Call]]) -> list[Count]:
     lines = [
         json.dumps({"cache": name, "messages": call.messages, "answer": call.answer}) for name, call in calls
     ]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [python, "-m", "bench.peers.count"], input="\n".join(lines), capture_output=True, text=True, check=True,
         cwd=ROOT, env=environment(),
     )  # fmt: skip
