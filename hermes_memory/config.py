@@ -343,18 +343,23 @@ def _refuse_unknown(document: Mapping[str, Any]) -> None:
                 raise InvalidConfig(f"{section}.{key}", "is not a known key")
 
 
-def names_file(calibration: str) -> bool:
-    """Whether ``embedder.calibration`` is the path of a file rather than the name of a shipped one."""
-    return calibration.endswith(".toml") or "/" in calibration
+def names_file(named: str) -> bool:
+    """Whether a setting is the path of a file rather than the name of a shipped one."""
+    return named.endswith(".toml") or "/" in named
+
+
+FILES = (("embedder", "calibration"), ("extractor", "prompt"))  # settings that may name one
 
 
 def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The layer with its paths made absolute: other processes have other working directories."""
-    embedder = layer.get("embedder")
-    calibration = embedder.get("calibration") if isinstance(embedder, Mapping) else None
-    if not isinstance(calibration, str) or not names_file(calibration):
-        return dict(layer)
-    return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
+    located = dict(layer)
+    for section, key in FILES:
+        values = layer.get(section)
+        named = values.get(key) if isinstance(values, Mapping) else None
+        if isinstance(named, str) and names_file(named):
+            located = _merge(located, {section: {key: str((folder / named).absolute())}})
+    return located
 
 
 # By its name, each shipped configuration as the files that it is made of; later ones win.

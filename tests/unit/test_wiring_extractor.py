@@ -57,6 +57,13 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     assert made.name == "llm/mine-2/reader-7b"
 
 
+def test_the_path_of_a_prompt_counts_from_the_folder_of_the_file_that_names_it(tmp_path: Path) -> None:
+    """Replicas have other working directories."""
+    (tmp_path / "own.toml").write_text('[extractor]\nprompt = "mine.toml"\n', encoding="utf-8")
+    assert load_settings(tmp_path / "own.toml").extractor.prompt == str(tmp_path / "mine.toml")
+    assert load_settings().extractor.prompt == "extract-1"
+
+
 @pytest.mark.parametrize("kind", ["vllm", "openai"])
 def test_a_server_does_not_start_with_a_prompt_that_is_not_there(kind: str, tmp_path: Path) -> None:
     """Else its distillers fail to start, again and again, and only their logs say why."""
