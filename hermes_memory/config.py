@@ -123,6 +123,15 @@ class EmbedderSettings:
         return self.num_gpus > 0
 
 
+def _host_of(url: str) -> str:
+    """Host and port of a URL; empty where it is none."""
+    try:
+        found = urlsplit(url)
+        return (found.hostname or "") + (f":{found.port}" if found.port else "")
+    except ValueError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractorSettings:
     """Who reads the turns, and what becomes of those that a language model cannot read."""
@@ -157,10 +166,10 @@ class ExtractorSettings:
         """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
         if self.kind == "rules":
             return "the rules, zh and en"
-        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        named = self.model or "the recommended model"
         where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
         if self.kind == "openai":
-            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+            where = f"at {_host_of(self.base_url) or 'an endpoint without a usable base_url'}"
         failing = "the rules read" if self.fallback == "rules" else "turns wait"
         return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
 
