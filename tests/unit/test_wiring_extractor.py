@@ -38,7 +38,7 @@ def test_a_model_that_is_given() -> None:
 
 
 def test_vllm_runs_on_the_cluster_only() -> None:
-    with pytest.raises(InvalidConfig, match="`hermes serve`.*kind openai"):
+    with pytest.raises(InvalidConfig, match=r"`hermes serve`.*kind openai"):
         build_extractor(with_extractor(kind="vllm"))
 
 
