@@ -12,7 +12,9 @@ from tests.engine.cluster import EngineCluster, engine_cluster
 
 LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
 
-collect_ignore_glob = [] if importlib.util.find_spec("vllm") else ["test_served.py", "test_endpoint.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("vllm") else [
+    "test_served.py", "test_endpoint.py", "test_vllm_embedder.py",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,10 +7,8 @@ for all tests of this file, in one event loop, to which its sockets belong.
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
 import psutil
@@ -21,6 +19,8 @@ from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
 from hermes_memory.errors import InvalidConfig, ModelFailed
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.testing.embedder_suite import EmbedderSuite, check
+from tests.engine.place import running
+from tests.engine.settings import fast_type, set_environment
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -29,12 +29,13 @@ pytestmark = [
 ]
 
 INFO = EmbedderInfo("smollm2", 576)
-MODEL = Path(sys.prefix).parent / "model"
-SMALL = {"max_model_len": 512, "max_num_seqs": 16, "dtype": "float32", "enforce_eager": True}
+MODEL = running().model
+SMALL = {"max_model_len": 512, "max_num_seqs": 16, "dtype": fast_type(), "enforce_eager": True}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[VllmEmbedder]:
+    set_environment()
     made = VllmEmbedder(
         INFO, path=str(MODEL), engine=SMALL, batch=16, query_prefix="query: ", passage_prefix="query: ",
         timeout_s=60.0,
