@@ -11,7 +11,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import RayServeException
 
 from hermes_memory.core.candidate import ExtractionRequest
-from hermes_memory.errors import ExtractionFailed, HermesError
+from hermes_memory.errors import ExtractionFailed, HermesError, ModelFailed
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 
@@ -56,4 +56,6 @@ def _as_failure(cause: BaseException) -> ExtractionFailed:
     """What a replica raised, with the pause and the tokens that an extractor's failure tells."""
     if isinstance(cause, ExtractionFailed):
         return ExtractionFailed(*cause.args)
+    if isinstance(cause, ModelFailed):
+        return ExtractionFailed(cause.detail, cause.after_s)
     return ExtractionFailed(cause.detail if isinstance(cause, HermesError) else type(cause).__name__)

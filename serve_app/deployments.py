@@ -42,7 +42,7 @@ from hermes_memory.wiring import (
     model_name,
 )
 from serve_app.api import create_app
-from serve_app.embedder_deployment import embedder_of, probes_of, warm
+from serve_app.embedder_deployment import embedder_of, is_there, probes_of, warm
 from serve_app.options import DRAIN_LOOK_S, of_distiller, of_ingress
 from serve_app.probes import SPARE, extractor_probe, hosts_probe, index_probe, store_probe
 from serve_app.services import Probe, Services
@@ -65,6 +65,7 @@ class Distiller:
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with their vectors."""
         with _without_words():
+            await is_there(self._embedder)
             return await self._distiller.distil(request)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:

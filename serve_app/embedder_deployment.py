@@ -105,6 +105,12 @@ async def warm(embedder: Embedder) -> None:
         await embedder.queries(["ready"])
 
 
+async def is_there(embedder: Embedder) -> None:
+    """Raises ModelFailed if a served one is away: before anybody is paid to read what could not be embedded."""
+    if isinstance(embedder, ServedEmbedder):
+        await embedder.ready()
+
+
 def probes_of(embedder: Embedder) -> dict[str, Probe]:
     """How to ask whether the served embedder is there; of one in this process nothing."""
     return {"embedder": embedder.ready} if isinstance(embedder, ServedEmbedder) else {}

@@ -62,7 +62,9 @@ def look_at_embedder(settings: Settings) -> Finding:
         from hermes_memory.wiring import build_embedder, embedder_info
 
         if settings.embedder.served:
-            return Finding(PART, "embedder", Level.NOTE, f"{embedder_info(settings)}: on GPU nodes, not tried here")
+            return Finding(
+                PART, "embedder", Level.NOTE, f"{embedder_info(settings)}: on GPU nodes, not tried here"
+            )
         embedder = build_embedder(settings)
         vector, load_ms, took_ms = asyncio.run(_timed(embedder))
     except (HermesError, ImportError, OSError, RuntimeError, ValueError) as error:

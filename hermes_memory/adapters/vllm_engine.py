@@ -38,7 +38,7 @@ class VllmEngine:
         load: Callable[[Mapping[str, Any]], Any] | None = None,
     ) -> None:
         self._arguments, self._what = arguments, what
-        self._load = load or partial(_started, what, section)
+        self._load = load or partial(started, what, section)
         self._loading: asyncio.Task[Any] | None = None
 
     async def loaded(self) -> None:
@@ -95,7 +95,19 @@ def _end(loading: asyncio.Task[Any]) -> None:
         loading.result().shutdown()
 
 
-def _started(what: str, section: str, arguments: Mapping[str, Any]) -> Any:
+def started(what: str, section: str, arguments: Mapping[str, Any], **more: Any) -> Any:
+    """A new ``AsyncLLM``; takes its time, and blocks.
+
+    Args:
+        what: Who it is in an error.
+        section: Of the configuration.
+        arguments: Of vLLM's ``AsyncEngineArgs``.
+        more: Of ``AsyncLLM.from_engine_args``: ``stat_loggers`` …
+
+    Raises:
+        InvalidConfig: vLLM is not installed, does not know an argument, or cannot load the model.
+        ModelFailed: the engine does not start.
+    """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
@@ -103,12 +115,14 @@ def _started(what: str, section: str, arguments: Mapping[str, Any]) -> Any:
         from vllm.v1.engine.async_llm import AsyncLLM
     except ImportError as error:
         raise InvalidConfig(f"{section}.kind", "needs vLLM: pip install 'hermes-memory[vllm]'") from error
+    if unknown := sorted(arguments.keys() - AsyncEngineArgs.__dataclass_fields__.keys()):
+        raise InvalidConfig(f"{section}.engine", f"is no argument of vLLM's engine: {', '.join(unknown)}")
     try:
-        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
-    except TypeError as error:  # names the argument that vLLM does not know
-        raise InvalidConfig(f"{section}.engine", f"is not what vLLM takes: {error}") from None
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), **more)
     except (OSError, ValueError) as error:
         why = f"cannot be loaded with {section}.engine as it is: {type(error).__name__}"
         raise InvalidConfig(f"{section}.model", why) from error
-    except RuntimeError as error:  # its own processes tell why, on standard error
-        raise ModelFailed(what, f"its engine does not start: {type(error).__name__}") from error
+    except (
+        Exception
+    ) as error:  # whatever an engine dies of while it starts; its own processes tell on standard error
+        raise ModelFailed(what, f"the engine does not start: {type(error).__name__}") from error

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from typing import Any
 
+from hermes_memory.adapters.vllm_engine import started
 from hermes_memory.core.candidate import Usage
 from hermes_memory.errors import InvalidConfig, ModelFailed
 from hermes_memory.ports.language_model import Completion, Finish, Question
@@ -103,13 +104,8 @@ class VllmModel:
             InvalidConfig: vLLM is not installed, or an argument is not one of its engine's.
             ModelFailed: the engine does not start.
         """
-        arguments = _arguments(self._model, self._arguments)
-        try:
-            from vllm.v1.engine.async_llm import AsyncLLM
-
-            self._engine = AsyncLLM.from_engine_args(arguments, stat_loggers=self._stat_loggers)
-        except Exception as error:  # whatever an engine dies of while it starts
-            raise ModelFailed(WHAT, f"the engine does not start: {type(error).__name__}") from error
+        arguments = {"model": self._model, "structured_outputs_config": STRUCTURED, **self._arguments}
+        self._engine = started(WHAT, "extractor", arguments, stat_loggers=self._stat_loggers)
         config = self._engine.vllm_config
         self._loaded = Loaded(self._model, config.model_config.max_model_len, config.cache_config.block_size)
 
@@ -194,19 +190,6 @@ class VllmModel:
 def spoken(model: str) -> str:
     """How evidence and people name a model: by its name, or by the last part of the folder that it lies in."""
     return model.rstrip("/").rpartition("/")[2] if model.startswith("/") else model
-
-
-def _arguments(model: str, further: Mapping[str, Any]) -> Any:
-    try:
-        from vllm.engine.arg_utils import AsyncEngineArgs
-    except ImportError:
-        raise InvalidConfig(
-            "extractor.kind", "vllm needs the extra hermes-memory[vllm] on the nodes that carry the model"
-        ) from None
-    known = AsyncEngineArgs.__dataclass_fields__
-    if unknown := sorted(further.keys() - known.keys()):
-        raise InvalidConfig("extractor.engine", f"is no argument of vLLM's engine: {', '.join(unknown)}")
-    return AsyncEngineArgs(**{"model": model, "structured_outputs_config": STRUCTURED, **further})
 
 
 def _sampling(question: Question, max_tokens: int) -> Any:

@@ -94,7 +94,7 @@ def _told(process: psutil.Process) -> list[str]:
 def test_without_a_gpu_recall_is_503_and_everything_else_goes_on(without: Nodes, http: httpx.Client) -> None:
     import ray
 
-    assert "the node with most GPUs has 0" in missing_gpus(load_settings(None, SERVED), ray.nodes())
+    assert "the node with most GPUs has 0" in missing_gpus(load_settings(None, SERVED), ray.nodes())  # type: ignore[no-untyped-call]
     assert replicas() == []
     took = []
     for number in range(8):  # two ingress replicas, each of which finds out for itself
@@ -120,7 +120,7 @@ def test_it_comes_up_on_the_node_that_declares_a_gpu(gpu: Any, nodes: Nodes, htt
     began = time.monotonic()
     until(lambda: check(http)["ok"])
     print(f"\nit answers {time.monotonic() - began:.1f} s after the node")
-    assert missing_gpus(load_settings(None, SERVED), ray.nodes()) == ""
+    assert missing_gpus(load_settings(None, SERVED), ray.nodes()) == ""  # type: ignore[no-untyped-call]
     assert check(http)["embedder"] == "hash (64 dimensions)"
     assert [nodes.node_of(one.pid) for one in replicas()] == [gpu]
     until(lambda: recall(http, "which food must I avoid").status_code == 200)

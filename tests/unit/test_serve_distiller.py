@@ -71,6 +71,13 @@ async def test_an_extractors_failure_keeps_its_pause_and_its_tokens() -> None:
     assert (caught.value.why, caught.value.after_s, caught.value.tokens) == ("busy", 90.0, 1_200)
 
 
+async def test_an_embedder_that_asks_to_be_left_alone_is() -> None:
+    away = ModelFailed("the embedder", "its deployment is away", 2.0)
+    with pytest.raises(ExtractionFailed) as caught:
+        await distiller(Handle(raising(task_error(away)))).distil(ExtractionRequest(turns=()))
+    assert (caught.value.why, caught.value.after_s) == (away.detail, 2.0)
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
+from ray.serve._private.common import DeploymentID
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 
 from actors import embedder as served
@@ -30,6 +31,8 @@ class Response:
         self._handle, self._answer = handle, answer
 
     def __await__(self) -> Generator[Any, None, Any]:
+        if self._handle.takes_s:
+            self._handle.begun.set()
         yield from asyncio.sleep(self._handle.takes_s).__await__()
         return self._answer()
 
@@ -53,6 +56,7 @@ class Handle:
         self.troubles = list(troubles)
         self.asked: list[tuple[Any, ...]] = []
         self.takes_s, self.cancelled = 0.0, 0
+        self.begun = asyncio.Event()  # of a call that takes its time
         self._hash = HashEmbedder()
 
     def __getattr__(self, name: str) -> Method:
@@ -77,13 +81,20 @@ class Clock:
 
 
 def over(handle: Any, **more: Any) -> ServedEmbedder:
-    given = {"timeout_s": 5.0, "attempts": 3, "batch": 8, "max_chars": 2048, "find": lambda: handle}
+    given: dict[str, Any] = {
+        "timeout_s": 5.0,
+        "attempts": 3,
+        "batch": 8,
+        "max_chars": 2048,
+        "find": lambda: handle,
+    }
     return ServedEmbedder(HashEmbedder().info, **(given | more))
 
 
 def raised(cause: Exception) -> Exception:
     """As Ray hands over what a replica raised."""
-    error: Exception = RayTaskError("queries", f"Traceback … {SECRET}", cause).as_instanceof_cause()
+    remote: Any = RayTaskError
+    error: Exception = remote("queries", f"Traceback … {SECRET}", cause).as_instanceof_cause()
     return error
 
 
@@ -128,7 +139,7 @@ async def test_a_lost_replica_costs_another_try(gone: Exception) -> None:
     [
         (ActorDiedError(), "ActorDiedError"),
         (RayError(SECRET), "RayError"),
-        (DeploymentUnavailableError(SECRET), "DeploymentUnavailableError"),
+        (DeploymentUnavailableError(DeploymentID(SECRET)), "DeploymentUnavailableError"),
         (BackPressureError(1, 1), "too many calls wait for it"),
         (raised(ValueError(SECRET)), "ValueError"),
     ],
@@ -202,7 +213,7 @@ async def test_silence_ends_in_time_and_takes_the_call_back() -> None:
 
 
 async def test_after_a_few_in_a_row_nobody_waits_until_one_tries_again() -> None:
-    handle, clock = Handle(*[DeploymentUnavailableError("x")] * FAILURES), Clock()
+    handle, clock = Handle(*[DeploymentUnavailableError(DeploymentID("x"))] * FAILURES), Clock()
     embedder = over(handle, now=clock)
     for _ in range(FAILURES):
         await failure(embedder)
@@ -215,15 +226,14 @@ async def test_after_a_few_in_a_row_nobody_waits_until_one_tries_again() -> None
 
 
 async def test_who_gives_up_takes_the_call_back_and_another_may_try() -> None:
-    handle, clock = Handle(*[DeploymentUnavailableError("x")] * FAILURES), Clock()
+    handle, clock = Handle(*[DeploymentUnavailableError(DeploymentID("x"))] * FAILURES), Clock()
     embedder = over(handle, now=clock)
     for _ in range(FAILURES):
         await failure(embedder)
     clock.now += timedelta(seconds=PAUSE_S)
     handle.takes_s = 60
     waiting = asyncio.create_task(embedder.queries(["a"]))
-    while len(handle.asked) == FAILURES:
-        await asyncio.sleep(0.001)
+    await handle.begun.wait()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert (waiting.cancelled(), handle.cancelled) == (True, 1)

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -115,7 +116,7 @@ async def test_a_request_that_fails_is_told_without_its_words(engine: VllmEngine
 
 async def test_an_answer_that_never_came(engine: VllmEngine) -> None:
     async def nothing(_: Any) -> AsyncIterator[str]:
-        for piece in ():
+        for piece in "":
             yield piece
 
     with pytest.raises(ModelFailed, match="it ended without an answer"):
@@ -174,11 +175,14 @@ async def test_one_that_is_closed_while_it_loads_is_ended_when_it_has(load: Load
 # vLLM itself, as far as it can be told without it
 
 
+@dataclass
 class Arguments:
-    def __init__(self, *, model: str, dtype: str = "auto") -> None:
-        if dtype == "nonsense":
-            raise ValueError(dtype)
-        self.model = model
+    model: str
+    dtype: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.dtype == "nonsense":
+            raise ValueError(self.dtype)
 
 
 def with_vllm(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
@@ -219,7 +223,12 @@ def refuses(error: Exception) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "start", "kind", "says"),
     [
-        ({"model": "m", "max_modl_len": 5}, None, InvalidConfig, r"embedder\.engine: .*'max_modl_len'"),
+        (
+            {"model": "m", "max_modl_len": 5},
+            None,
+            InvalidConfig,
+            r"embedder\.engine: is no argument .*: max_modl_len",
+        ),
         ({"model": "m", "dtype": "nonsense"}, None, InvalidConfig, r"embedder\.model: .* ValueError"),
         ({"model": "m"}, refuses(OSError(SECRET)), InvalidConfig, r"embedder\.model: .* OSError"),
         ({"model": "m"}, refuses(ValueError(SECRET)), InvalidConfig, r"embedder\.model: .* ValueError"),

