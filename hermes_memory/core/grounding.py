@@ -19,8 +19,9 @@ _IS_HAN = re.compile(f"[{_HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 _PIECE = re.compile(rf"(?P<han>[{_HAN}]+)|(?P<latin>[^\W_{_HAN}]+(?:'[^\W\d_{_HAN}]+)?)")
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
-_ALONE = re.compile(r"\|?(\d+)\|?")
 _NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万]+")
+_NUMBER = re.compile(f"\\d|{_NUMERAL.pattern}")
+_ALONE = re.compile(r"\|?(\d+)\|?")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD = 10_000
@@ -76,7 +77,15 @@ class Reading:
     latin: tuple[tuple[int, int, frozenset[str]], ...]
     figures: frozenset[str]
     negators: tuple[int, ...]
-    breaks: tuple[int, ...]
+
+    @property
+    def whole(self) -> str:
+        """The words as they stand in the line of a text that holds them in a row: Latin ones are not cut."""
+        inner = self.line.strip("|")
+        if not inner:
+            return ""
+        first, last = ("" if _IS_HAN.match(inner[at]) else "|" for at in (0, -1))
+        return f"{first}{inner}{last}"
 
     def places(self, word: str) -> Iterator[tuple[int, int]]:
         """Where a word of this or another text stands."""
@@ -108,8 +117,6 @@ class Grounding:
     ) -> None:
         self.lexicon, self._plain, self._cut = lexicon, plain, words
         self._stop = frozenset(word for entry in stop_words for word in (entry, *words(entry)))
-        short = lexicon.contractions.items()
-        self._short = {word: tuple(full) for entry, full in short for word in words(entry)}
         self._frame = lexicon.frame | {word for entry in lexicon.frame for word in words(entry)}
         self._copulas = lexicon.copulas | {word for entry in lexicon.copulas for word in words(entry)}
         self._equal: dict[str, frozenset[str]] = {}
@@ -144,7 +151,6 @@ class Grounding:
             latin=tuple(latin),
             figures=frozenset(figures),
             negators=self._negators(plain),
-            breaks=tuple(hit.start() for hit in self.lexicon.breaks.finditer(plain)),
         )
 
     def _negators(self, plain: str) -> tuple[int, ...]:
@@ -154,20 +160,21 @@ class Grounding:
         return tuple(hit.start() for hit in self.lexicon.negators.finditer(masked))
 
     def _token_now(self, token: str) -> frozenset[str]:
-        return frozenset(full for word in self._cut(token) for full in self._short.get(word, (word,)))
+        full = self.lexicon.contractions.get(token, (token,))
+        return frozenset(word for part in full for word in self._cut(part))
 
     # words
 
     def stands(self, thing: str, text: Reading) -> bool:
         """Whether ``thing`` is named in the text: as a whole, or each of its parts by itself."""
-        parts = [part for part in self.read(thing).line.split("|") if part]
-        if not parts:
+        whole = self.read(thing).whole
+        if not whole:
             return False
-        first, last = ("" if _IS_HAN.match(parts[at]) else "|" for at in (0, -1))
-        whole = f"{first}{'|'.join(parts)}{last}"
-        if whole in text.line or _in_figures(whole) in _in_figures(text.line):
+        if whole in text.line:
             return True
-        return all(self._part_stands(part, text) for part in parts)
+        if _NUMBER.search(whole) and _in_figures(whole) in _in_figures(text.line):
+            return True
+        return all(self._part_stands(part, text) for part in whole.strip("|").split("|"))
 
     def _part_stands(self, part: str, text: Reading) -> bool:
         if _IS_HAN.match(part):
@@ -190,6 +197,8 @@ class Grounding:
 
     def strange(self, content: Reading, sources: Sequence[Reading]) -> list[str]:
         """The words of ``content`` that add a fact and stand in none of the sources."""
+        if content.whole in sources[0].line:
+            return []
         return [word for word in content.words if not self._covered(word, sources)]
 
     def _covered(self, word: str, sources: Sequence[Reading]) -> bool:
@@ -253,9 +262,8 @@ class Grounding:
     def around(self, content: Reading, quote: Reading) -> list[tuple[int, int]]:
         """Where in the quote a negation would be one of ``content``: the clauses in which its words stand closest together."""
         whole = content.plain.strip()
-        if whole and whole in quote.plain:
-            start = quote.plain.index(whole)
-            return [self._reach(quote, start, start + len(whole))]
+        if places := [hit.span() for hit in re.finditer(re.escape(whole), quote.plain)] if whole else []:
+            return [self._reach(quote, start, end) for start, end in places]
         events = sorted(
             (start, end, word)
             for word in content.words
@@ -268,8 +276,9 @@ class Grounding:
 
     def _reach(self, quote: Reading, start: int, end: int) -> tuple[int, int]:
         """From where its clause begins to the end of a stretch, or of the clause where the verb is yet to come."""
-        before = [at for at in quote.breaks if at < start]
-        after = next((at for at in quote.breaks if at >= end), len(quote.plain))
+        breaks = [hit.start() for hit in self.lexicon.breaks.finditer(quote.plain)]
+        before = [at for at in breaks if at < start]
+        after = next((at for at in breaks if at >= end), len(quote.plain))
         goes_on = self.lexicon.resumes.match(quote.plain, end, after)
         return (before[-1] if before else 0), (after if goes_on else end)
 

@@ -207,18 +207,18 @@ class _Statement:
 
     def is_said(self) -> bool:
         """The words of the content were said, and whether it is so as they say."""
-        question = self._ground.read(self.heard.question())
-        sources = [self.quote, question]
-        if not self._ground.strange(self.content, sources):
-            return not self._ground.equates(self.content, self.thing, sources) and self._agrees(question)
         return any(
-            not self._ground.strange(self.content, [self.quote, source]) and self._agrees(source)
-            for source in self.corrected()
+            not self._ground.strange(self.content, [self.quote, source])
+            and not self._ground.equates(self.content, self.thing, [self.quote, source])
+            and self._agrees(source)
+            for source in (self._ground.read(self.heard.question()), *self.corrected())
         )
 
     def _agrees(self, source: Reading) -> bool:
         """Whether the content negates what the quote negates, and nothing else."""
         ground, negated = self._ground, self._ground.negated(self.content)
+        if not (negated or ground.negated(self.quote) or ground.lexicon.kept.search(self.quote.plain)):
+            return self._has_sign(source)
         regions = [
             (start, end)
             for start, end in ground.around(self.content, self.quote)
@@ -234,7 +234,7 @@ class _Statement:
         if self.candidate.polarity is Polarity.NEGATIVE or self.candidate.negative:
             against = ground.lexicon.against
             return any(ground.negated(text) or against.search(text.plain) for text in (self.quote, source))
-        if self.candidate.category is Category.EVENT:
+        if self.candidate.category is Category.EVENT or not ground.negated(self.content):
             return True  # what happened contradicts nothing
         regions = ground.around(self.thing, self.content)
         return not all(ground.negated(self.content, start, end) for start, end in regions) or ground.negated(
@@ -258,6 +258,7 @@ class _Statement:
         """How its times may be written out: as a day, a month or a year, never as numbers by themselves."""
         times = [time for time in (self.candidate.valid_from, self.candidate.valid_to) if time is not None]
         shapes = (
-            f"{day:%Y-%m-%d}|{day.year}年(?:{day.month}月)?|{day.month}月(?:{day.day}[日号])?|{day.year}" for day in times
+            f"{day:%Y-%m-%d}|{day.year}年(?:{day.month}月)?|{day.month}月(?:{day.day}[日号])?|{day.year}"
+            for day in times
         )
         return re.compile(rf"(?<!\d)(?:{'|'.join(shapes)})(?!\d)") if times else None

@@ -12,15 +12,15 @@ from tests.engine.cluster import EngineCluster, engine_cluster
 
 LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
 
-collect_ignore_glob = [] if importlib.util.find_spec("vllm") else [
-    "test_served.py", "test_endpoint.py", "test_vllm_embedder.py",
-]  # fmt: skip
+collect_ignore_glob = [] if importlib.util.find_spec("vllm") else ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ray comes last: an engine that this process starts itself does not come up after it."""
     for item in items:
-        if "tests/engine/" in item.path.as_posix():
+        if "tests/engine/" in item.path.as_posix() and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LOAD_AND_TEST_S))
+    items.sort(key=lambda item: "served" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,9 @@ FOREIGN = (
 _PIECE = re.compile(r"[㐀-鿿]|[^\W_㐀-鿿]+|[^\w\s]")
 _NEGATES = re.compile(r"[不没]|\bnot\b|n't|\bnever\b")
 # Written down here by themselves, so that the gate is not asked whether the gate is right.
-_ADDS_NOTHING = set("我俺用户的了地得对年月日是本人自己") | set("i me my mine myself the a an user s am is are m".split())
+_ADDS_NOTHING = set("我俺用户的了地得对年月日是本人自己") | {
+    "i", "me", "my", "mine", "myself", "the", "a", "an", "user", "s", "am", "is", "are", "m",
+}  # fmt: skip
 _MARKS = set("，。、；：？！“”‘’（）()《》…—-.,;:?!'\"·/~～")
 _SAME = {"have": "has", "has": "have", "do": "does", "does": "do"}
 _FIGURES = {"two": "2", "三": "3", "2": "two", "3": "三", "5": "五", "seven": "7", "9": "九", "四": "4"}
@@ -87,7 +89,9 @@ def twisted(draw: st.DrawFn) -> tuple[Turn, Candidate]:
 
 
 def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
-    field = draw(st.sampled_from(("content", "content", "object", "subject", "entities", "polarity", "span", "digits")))
+    field = draw(
+        st.sampled_from(("content", "content", "object", "subject", "entities", "polarity", "span", "digits"))
+    )
     if field == "polarity":
         return replace(candidate, polarity=candidate.polarity.opposite)
     if field == "entities":
@@ -95,10 +99,16 @@ def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
     if field == "span":
         start = draw(st.integers(-1, len(turn.content)))
         ids = draw(st.sampled_from((turn.message_id, turn.message_id, "m999")))
-        return replace(candidate, span=Span(ids, start, draw(st.integers(start, len(turn.content) + 1)), turn.session_id))
+        return replace(
+            candidate, span=Span(ids, start, draw(st.integers(start, len(turn.content) + 1)), turn.session_id)
+        )
     if field == "digits":
         other = str(draw(st.integers(0, 99)))
-        return replace(candidate, content=re.sub(r"\d+", other, candidate.content), object=re.sub(r"\d+", other, candidate.object))
+        return replace(
+            candidate,
+            content=re.sub(r"\d+", other, candidate.content),
+            object=re.sub(r"\d+", other, candidate.object),
+        )
     parts = words(getattr(candidate, field))
     at, other = draw(st.integers(0, len(parts))), draw(st.integers(0, len(parts)))
     how = draw(st.sampled_from(("insert", "replace", "drop", "swap")))
@@ -126,7 +136,12 @@ def test_spec_3_3_no_word_enters_that_the_user_did_not_say(case: tuple[Turn, Can
     for memory in settled(turn, candidate):
         figures = {int(figure) for figure in grounding().read(turn.content).figures}
         days = {str(turn.created_at.year + sign * years) for years in {0, 1} | figures for sign in (-1, 1)}
-        days |= {number for time in (memory.valid_from, memory.valid_to) if time for number in numbers(f"{time:%Y-%m-%d %H:%M}")}
+        days |= {
+            number
+            for time in (memory.valid_from, memory.valid_to)
+            if time
+            for number in numbers(f"{time:%Y-%m-%d %H:%M}")
+        }
         for text in (memory.content, memory.object, memory.subject, *memory.entities):
             strange = {piece for piece in pieces(text) if not _NEGATES.search(piece)} - said - days
             assert not strange, (text, strange, turn.content)

@@ -116,7 +116,8 @@ class Reader:
 
 def account(into: Read, sheet: Sheet, request: ExtractionRequest, hearing: Hearing) -> None:
     """A reason for each user turn of which nothing is kept and nothing was said, and for what was not read."""
-    spoken = {(one.span.session_id, one.span.message_id) for one in [*into.candidates, *into.affirmations]}
+    spans = [one.span for one in into.candidates] + [one.span for one in into.affirmations]
+    spoken = {(span.session_id, span.message_id) for span in spans}
     spoken |= {(one.session_id, one.message_id) for one in into.refusals}
     for turn in request.turns:
         if turn.role is not Role.USER:

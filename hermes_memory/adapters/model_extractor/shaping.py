@@ -95,11 +95,11 @@ class Shaper:
         found = (place.heard.moment(start, end, markers) for start, end in spans)
         moment = next((one for one in found if one is not None), None)
         clause = place.clause
-        if moment is not None and moment.side(place.turn.created_at) > 0:
-            if self._done.search(place.heard.mirror, clause.start, clause.end):
-                moment = moment.before()
-                if moment.ahead:
-                    return None  # what has happened is not ahead, and when it was is not said
+        ahead = moment is not None and moment.side(place.turn.created_at) > 0
+        if moment and ahead and self._done.search(place.heard.mirror, clause.start, clause.end):
+            moment = moment.before()
+            if moment.ahead:
+                return None  # what has happened is not ahead, and when it was is not said
         if moment is None or (place.object_start < moment.end and moment.start < place.object_end):
             return None
         return moment
