@@ -52,7 +52,8 @@ class OurAnswers:
         }
         memories = {memory.id: f"M{number}" for number, memory in enumerate(request.known, start=1)}
         statements = [
-            self._statement(one, *turns[one.span.session_id, one.span.message_id]) for one in read.candidates[:MAX_STATEMENTS]
+            self._statement(one, *turns[one.span.session_id, one.span.message_id])
+            for one in read.candidates[:MAX_STATEMENTS]
         ]
         confirmations = [
             {
