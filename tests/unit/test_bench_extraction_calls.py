@@ -171,6 +171,15 @@ def test_our_answer_keeps_to_the_contract_and_quotes_the_user() -> None:
     ]
 
 
+def test_our_answer_is_as_short_as_the_contract_wants_it_however_long_the_user_talks() -> None:
+    answers = OurAnswers(RULES, DIMENSIONS)
+    text = "I was at the market " + "where I met my neighbour and her dog " * 20 + "yesterday."
+    answers.request = ExtractionRequest(turns=(said_turn("s", 0, text),))
+    said = parse(answers(_asked(FORM))).statements
+    assert said
+    assert all(one.object in text and one.quote in text for one in said)
+
+
 def test_our_answer_to_small_talk_is_nothing() -> None:
     answers = OurAnswers(RULES, DIMENSIONS)
     answers.request = ExtractionRequest(turns=(said_turn("s", 0, "Thanks!"),))
