@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from hermes_memory.core.candidate import (
     Affirmation,
@@ -39,7 +40,7 @@ _KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
-def well_formed(candidate: object) -> bool:
+def well_formed(candidate: Any) -> bool:
     """Whether every field of a candidate is of its kind and within its bounds; how long its content is is not asked."""
     return (
         isinstance(candidate, Candidate)
@@ -104,7 +105,7 @@ def sound(extraction: Extraction, turns: Iterable[Turn], most: int) -> tuple[Ext
     )
 
 
-def _affirms(affirmation: object) -> bool:
+def _affirms(affirmation: Any) -> bool:
     return (
         isinstance(affirmation, Affirmation)
         and _is_text(affirmation.memory_id)
@@ -112,7 +113,7 @@ def _affirms(affirmation: object) -> bool:
     )
 
 
-def _refuses(refusal: object) -> bool:
+def _refuses(refusal: Any) -> bool:
     if not isinstance(refusal, Refusal):
         return False
     return all(isinstance(text, str) for text in (refusal.message_id, refusal.session_id)) and (
@@ -120,7 +121,7 @@ def _refuses(refusal: object) -> bool:
     )
 
 
-def _is_span(span: object) -> bool:
+def _is_span(span: Any) -> bool:
     return (
         isinstance(span, Span)
         and all(isinstance(text, str) for text in (span.message_id, span.session_id))
@@ -142,9 +143,9 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def _in_time(*period: object) -> bool:
+def _in_time(*period: Any) -> bool:
     """Whether its times are aware, in order, and of a year somebody may speak of."""
     times = [time for time in period if time is not None]
     if not all(isinstance(time, datetime) and time.utcoffset() is not None for time in times):
         return False
-    return all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in times) and times == sorted(times)  # type: ignore[attr-defined,type-var]
+    return all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in times) and times == sorted(times)

@@ -34,9 +34,9 @@ FOREIGN = (
 _PIECE = re.compile(r"[㐀-鿿]|[^\W_㐀-鿿]+|[^\w\s]")
 _NEGATES = re.compile(r"[不没]|\bnot\b|n't|\bnever\b")
 # Written down here by themselves, so that the gate is not asked whether the gate is right.
-_ADDS_NOTHING = set("我俺用户的了地得对年月日是本人自己") | set(
-    "i me my mine myself the a an user s am is are m".split()
-)
+_ADDS_NOTHING = {
+    *"我俺用户的了地得对年月日是本人自己", "i", "me", "my", "mine", "myself", "the", "a", "an", "user", "s", "am", "is", "are", "m",
+}  # fmt: skip
 _MARKS = set("，。、；：？！“”‘’（）()《》…—-.,;:?!'\"·/~～")
 _SAME = {"have": "has", "has": "have", "do": "does", "does": "do"}
 _FIGURES = {"two": "2", "三": "3", "2": "two", "3": "三", "5": "五", "seven": "7", "9": "九", "四": "4"}
@@ -103,11 +103,11 @@ def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
             candidate, span=Span(ids, start, draw(st.integers(start, len(turn.content) + 1)), turn.session_id)
         )
     if field == "digits":
-        other = str(draw(st.integers(0, 99)))
+        figure = str(draw(st.integers(0, 99)))
         return replace(
             candidate,
-            content=re.sub(r"\d+", other, candidate.content),
-            object=re.sub(r"\d+", other, candidate.object),
+            content=re.sub(r"\d+", figure, candidate.content),
+            object=re.sub(r"\d+", figure, candidate.object),
         )
     parts = words(getattr(candidate, field))
     at, other = draw(st.integers(0, len(parts))), draw(st.integers(0, len(parts)))
@@ -120,7 +120,8 @@ def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
         del parts[at]
     elif at < len(parts) and other < len(parts):
         parts[at], parts[other] = parts[other], parts[at]
-    return replace(candidate, **{field: "".join(parts)[:256]})
+    changed: dict[str, Any] = {field: "".join(parts)[:256]}
+    return replace(candidate, **changed)
 
 
 def pieces(text: str) -> set[str]:

@@ -20,6 +20,7 @@ from hermes_memory.core.bounded import Entrance, refusal
 from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Marker, Refusal, Span
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Category, Layer, Lock, Memory, Polarity, Role, Source, Turn
+from hermes_memory.core.reasons import Reason
 from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.core.wellformed import sound
 from tests.small_world import NOW, a_memory, a_turn, default_rules, grounding, never_similar, vector
@@ -334,7 +335,7 @@ def test_spec_4_1_ten_thousand_candidates_write_a_bounded_number_of_changes() ->
     assert len(list(settlement.board.changed)) == 1
     reasons = [change.reason for change in settlement.board.changes]
     assert len(reasons) < 200
-    assert reasons.count("too_many") == 1
+    assert reasons.count(Reason.TOO_MANY) == 1
 
 
 def test_spec_4_1_8_the_same_candidate_twice_adds_once() -> None:
