@@ -36,15 +36,18 @@ _PROPOSED = (Source.EXPLICIT, Source.INFERRED)  # an operator's entry comes from
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200  # a user's life, and what they tell of
 _KINDS: dict[str, type] = {
     "category": Category, "polarity": Polarity, "negative": bool, "granularity": Granularity, "scope": Scope,
-    "speech_act": SpeechAct, "intent": Intent, "emotional": bool,
+    "speech_act": SpeechAct, "source": Source, "intent": Intent, "emotional": bool,
 }  # fmt: skip
 
 
 def well_formed(candidate: Any) -> bool:
     """Whether every field of a candidate is of its kind and within its bounds; how long its content is is not asked."""
+    return isinstance(candidate, Candidate) and _is_filled(candidate)
+
+
+def _is_filled(candidate: Any) -> bool:
     return (
-        isinstance(candidate, Candidate)
-        and _is_span(candidate.span)
+        _is_span(candidate.span)
         and all(isinstance(getattr(candidate, name), kind) for name, kind in _KINDS.items())
         and candidate.source in _PROPOSED
         and (candidate.layer is None or isinstance(candidate.layer, Layer))
@@ -116,17 +119,15 @@ def _affirms(affirmation: Any) -> bool:
 def _refuses(refusal: Any) -> bool:
     if not isinstance(refusal, Refusal):
         return False
-    return all(isinstance(text, str) for text in (refusal.message_id, refusal.session_id)) and (
-        isinstance(refusal.reason, str) and refusal.reason in REASONS
-    )
+    texts = (refusal.message_id, refusal.session_id, refusal.reason)
+    return all(isinstance(text, str) for text in texts) and refusal.reason in REASONS
 
 
 def _is_span(span: Any) -> bool:
-    return (
-        isinstance(span, Span)
-        and all(isinstance(text, str) for text in (span.message_id, span.session_id))
-        and all(type(place) is int for place in (span.start, span.end))
-    )
+    if not isinstance(span, Span):
+        return False
+    ids, places = (span.message_id, span.session_id), (span.start, span.end)
+    return all(isinstance(text, str) for text in ids) and all(type(place) is int for place in places)
 
 
 def _is_text(text: object, most: int | None = MAX_CONTENT_CHARS) -> bool:
