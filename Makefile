@@ -126,6 +126,14 @@ bench: install ## the benchmarks, each against its limits
 eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, recall; every miss
 	@for name in conflicts extraction extraction-zh knowledge relatedness recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
 
+.PHONY: peers-install eval-vllm
+
+peers-install: install ## get what extraction-calls compares with into the cache: mem0, and a tokenizer
+	@$(BIN)/python -m bench.peers.venv
+
+eval-vllm: engine-install ## 200 turns through the real engine's deployment: every answer counted, the store checked
+	@OMP_NUM_THREADS='$(WORKERS)' $$($(BIN)/python -m tests.engine.install --python) -m bench.eval_vllm $(ARGS)
+
 clean: install ## remove caches and build outputs (the venv stays: rm -rf .venv)
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov constraints.new
 	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf

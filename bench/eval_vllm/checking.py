@@ -48,7 +48,11 @@ def ungrounded(memory: Mapping[str, Any], spoken: Spoken) -> bool:
     said: set[str] = set()
     for piece in memory["evidence"]:
         role, text = spoken.get((piece["session_id"], piece["message_id"]), ("", ""))
-        if role != "user" or not piece["quote"].strip() or text[piece["start"] : piece["end"]] != piece["quote"]:
+        if (
+            role != "user"
+            or not piece["quote"].strip()
+            or text[piece["start"] : piece["end"]] != piece["quote"]
+        ):
             return True
         said |= words(text)
     claimed = words(_LABEL.sub("", memory["content"])) | words(_LABEL.sub("", memory["object"]))
@@ -86,8 +90,17 @@ def _doubled(memories: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Memories that say the same of the same words, and ids that come twice."""
     seen: set[tuple[Any, ...]] = set()
     for memory in memories:
-        quotes = tuple((piece["session_id"], piece["message_id"], piece["start"]) for piece in memory["evidence"])
-        same = memory["user_id"], memory["subject"], memory["dimension"], memory["object"], memory["polarity"], quotes
+        quotes = tuple(
+            (piece["session_id"], piece["message_id"], piece["start"]) for piece in memory["evidence"]
+        )
+        same = (
+            memory["user_id"],
+            memory["subject"],
+            memory["dimension"],
+            memory["object"],
+            memory["polarity"],
+            quotes,
+        )
         for key in ((memory["id"],), same):
             if key in seen:
                 yield memory["id"]

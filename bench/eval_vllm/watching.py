@@ -16,7 +16,6 @@ from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.language_model import Completion, Finish, LanguageModel, Question
 
 VALID = "valid"
-BY_MODEL = "llm/"  # what the name of an extractor begins with that a model gave its word to
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Seen:
     failures: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     candidates: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     batches: int = 0
     fell_back: int = 0
     tries_failed: int = 0
@@ -87,7 +86,7 @@ class WatchedDistiller:
         seen.batches += 1
         seen.usage += extraction.usage
         seen.candidates += len(extraction.candidates)
-        seen.fell_back += not extraction.extractor.startswith(BY_MODEL)
+        seen.fell_back += bool(extraction.fell_back)
         seen.refused.update(str(refusal.reason) for refusal in extraction.refusals)
         seen.read.update(
             (turn.session_id, turn.message_id) for turn in request.turns if turn.role is Role.USER

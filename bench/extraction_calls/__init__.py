@@ -31,7 +31,11 @@ LIMITS = (
     Limit("calls_per_turn", at_most=0.5, what="calls per turn, an exchange in each post, all data"),
     Limit("calls_per_turn_sessions", at_most=0.5, what="calls per turn, a session in one post, all data"),
     Limit("unusable", 1, "answers that could not be used, and batches the rules read instead"),
-    Limit("static_not_cached", 1, "calls whose static blocks were not all read before, from the second of a form on"),
+    Limit(
+        "static_not_cached",
+        1,
+        "calls whose static blocks were not all read before, from the second of a form on",
+    ),
     Limit("tokens_beside_peer", 1.0, "tokens read per turn over mem0's, an exchange in each post"),
     Limit("fresh_beside_peer", 1.0, "the same without what is in the prefix cache"),
 )
@@ -43,26 +47,26 @@ def run(*, quick: bool, say: Say) -> Report:
     """Replay everything, count, compare."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in a worker of the server
     data, python = read(quick=quick), interpreter()
-    played = asyncio.run(_play(data, python, say))
+    played = _play(data, python, say)
     say("counting tokens")
     counted = None if python is None else _tokens(python, played)
     return report(played, counted)
 
 
-async def _play(data: Sequence[DataSet], python: Path | None, say: Say) -> list[Played]:
+def _play(data: Sequence[DataSet], python: Path | None, say: Say) -> list[Played]:
     dimensions = load_dimensions(files("configs") / "dimensions.toml")
     rules = load_rule_extractor(dimensions)
     played = []
     for pace in Pace:
         for one in data:
             say(f"{one.name}, {pace}: hermes")
-            played.append(await ours(one, pace, OurAnswers(rules, dimensions)))
+            played.append(ours(one, pace, OurAnswers(rules, dimensions)))
             if pace is Pace.EXCHANGES:
-                patient = await ours(one, pace, OurAnswers(rules, dimensions), delay_s=PATIENT_S)
+                patient = ours(one, pace, OurAnswers(rules, dimensions), delay_s=PATIENT_S)
                 played.append(patient)
             if python is not None:
                 say(f"{one.name}, {pace}: mem0")
-                played.append(await peer(python, one, pace, PeerAnswers(rules)))
+                played.append(asyncio.run(peer(python, one, pace, PeerAnswers(rules))))
     return played
 
 
@@ -124,5 +128,3 @@ def _cells(row: Row) -> list[Any]:
     used = row.tokens
     each = [used.read / row.turns, used.cached / row.turns, used.fresh / row.turns, used.written / row.turns]
     return [*cells, *each, f"{used.static_share:.0%}"]
-
-

@@ -54,15 +54,27 @@ class Recorder:
         self.calls.append(Call(messages, text, form_of(body)))
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice]}
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [choice],
+        }
 
     def _embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
         rows = self._embedder.embed(body["input"])
         self.embedded += len(rows)
         data = [
-            {"object": "embedding", "index": place, "embedding": row.tolist()} for place, row in enumerate(rows)
+            {"object": "embedding", "index": place, "embedding": row.tolist()}
+            for place, row in enumerate(rows)
         ]
-        return {"object": "list", "model": body["model"], "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+        return {
+            "object": "list",
+            "model": body["model"],
+            "data": data,
+            "usage": {"prompt_tokens": 0, "total_tokens": 0},
+        }
 
 
 def form_of(body: dict[str, Any]) -> str:
@@ -81,15 +93,28 @@ async def _read(receive: Receive) -> bytes:
             return b"".join(parts) or b"null"
 
 
+def listening() -> socket.socket:
+    """A socket on a free port of this machine, for an endpoint that is to come."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    return bound
+
+
+def url_of(bound: socket.socket) -> str:
+    """Where the endpoint on ``bound`` is asked."""
+    return f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
+
+
 @asynccontextmanager
-async def recording(answer: Callable[[dict[str, Any]], str]) -> AsyncIterator[Recorder]:
+async def recording(
+    answer: Callable[[dict[str, Any]], str], bound: socket.socket | None = None
+) -> AsyncIterator[Recorder]:
     """The endpoint, answering, until the context ends."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    recorder = Recorder(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", answer)
+    bound = bound or listening()
+    recorder = Recorder(url_of(bound), answer)
     config = uvicorn.Config(recorder, lifespan="off", log_level="error", access_log=False, log_config=None)
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve([listening]))
+    serving = asyncio.create_task(server.serve([bound]))
     try:
         while not server.started:
             if serving.done():

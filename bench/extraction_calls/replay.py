@@ -11,25 +11,34 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 from bench.extraction_calls.answers import OurAnswers, PeerAnswers
-from bench.extraction_calls.recorder import DIMENSION, recording
+from bench.extraction_calls.recorder import DIMENSION, listening, recording, url_of
 from bench.extraction_calls.talks import BETWEEN_SESSIONS_S, DataSet, Post, Talk, exchanges, pauses
 from bench.peers.venv import Call, environment
 from bench.report import ROOT
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.app.commands import Incoming, Ingest
+from hermes_memory.app.desk import Policy
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.core.candidate import ExtractionRequest, Usage
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Role
 from hermes_memory.ports.distiller import Distilled, Distiller
-from hermes_memory.ports.embedder import Vectors
+from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.ledger import Ledger
-from hermes_memory.runtime.host import UserHost
+from hermes_memory.runtime.host import HostRules, UserHost
 from hermes_memory.testing.sim_clock import SimClock
-from hermes_memory.wiring import build_distiller, build_embedder, build_ledger, build_policy, host_rules
+from hermes_memory.wiring import (
+    build_distiller,
+    build_embedder,
+    build_ledger,
+    build_policy,
+    host_rules,
+    let_go,
+)
 
 PATIENCE_S = 60.0  # of real time, for one batch
 LOOPS = 12  # of the event loop, for a chain of tasks that wake each other
@@ -61,7 +70,7 @@ class Played:
     adds: int = 0
     calls: list[Call] = field(default_factory=list)
     stored: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     fell_back: int = 0
     version: str = ""
 
@@ -141,34 +150,67 @@ class CountedDistiller:
         return vectors
 
 
-async def ours(data: DataSet, pace: Pace, answers: OurAnswers, *, delay_s: float | None = None) -> Played:
-    """The conversations through a host, extracted by a chat model at the default micro-batch, or another ``delay_s``."""
+def ours(
+    data: DataSet,
+    pace: Pace,
+    answers: OurAnswers,
+    *,
+    delay_s: float | None = None,
+    embedder: str | None = None,
+) -> Played:
+    """The conversations through a host, extracted by a chat model at the default micro-batch, or another ``delay_s``.
+
+    ``embedder``: a kind with a calibration of its name, in place of the default.
+    """
     name = "hermes" if delay_s is None else f"hermes, waiting {delay_s:g} s"
     played = Played(name, data.name, pace, data.turns, data.user_turns)
-    async with recording(answers) as recorder:
-        asked: dict[str, Any] = {"kind": "openai", "base_url": recorder.url, "model": MODEL}
-        asked |= {} if delay_s is None else {"delay_s": delay_s}
-        settings = load_settings(None, {**QUIET, "extractor": asked})
-        with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
-            await _play(settings, Path(folder), data, played, answers)
-        played.calls = recorder.calls
+    bound = listening()
+    asked: dict[str, Any] = {"kind": "openai", "base_url": url_of(bound), "model": MODEL}
+    asked |= {} if delay_s is None else {"delay_s": delay_s}
+    embedding = {} if embedder is None else {"embedder": {"kind": embedder, "calibration": embedder}}
+    settings = load_settings(None, {**QUIET, **embedding, "extractor": asked})
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
+        parts = _Parts.of(settings, Path(folder))
+        asyncio.run(_play(parts, bound, data, played, answers))
     return played
 
 
-async def _play(settings: Settings, folder: Path, data: DataSet, played: Played, answers: OurAnswers) -> None:
-    busy, clock, embedder = Busy(), SimClock(), build_embedder(settings)
-    distiller = CountedDistiller(build_distiller(settings, embedder), busy, answers, played)
-    ledger: Any = CountedLedger(build_ledger(settings, folder), busy)
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a host is made of; files are read before the loop runs."""
+
+    ledger: Ledger
+    embedder: Embedder
+    distiller: Distiller
+    policy: Policy
+    rules: HostRules
+
+    @classmethod
+    def of(cls, settings: Settings, folder: Path) -> _Parts:
+        """As configured."""
+        embedder = build_embedder(settings)
+        return cls(
+            build_ledger(settings, folder), embedder, build_distiller(settings, embedder), build_policy(settings),
+            host_rules(settings),
+        )  # fmt: skip
+
+
+async def _play(parts: _Parts, bound: socket, data: DataSet, played: Played, answers: OurAnswers) -> None:
+    busy, clock = Busy(), SimClock()
+    distiller = CountedDistiller(parts.distiller, busy, answers, played)
+    ledger: Any = CountedLedger(parts.ledger, busy)
     host = UserHost(
-        "bench", ledger, distiller, embedder.info, build_policy(settings), host_rules(settings), clock,
-        PrometheusMetrics(),
-    )  # fmt: skip
-    await host.start()
-    try:
-        for talk in data.talks:
-            await _say(host, clock, busy, talk, played)
-    finally:
-        await host.stop()
+        "bench", ledger, distiller, parts.embedder.info, parts.policy, parts.rules, clock, PrometheusMetrics()
+    )
+    async with recording(answers, bound) as recorder:
+        await host.start()
+        try:
+            for talk in data.talks:
+                await _say(host, clock, busy, talk, played)
+        finally:
+            await host.stop()
+            await let_go(parts.embedder, parts.distiller)
+        played.calls = recorder.calls
 
 
 async def _say(host: UserHost, clock: SimClock, busy: Busy, talk: Talk, played: Played) -> None:

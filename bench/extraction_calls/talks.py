@@ -66,8 +66,8 @@ class DataSet:
 
 
 def read(*, quick: bool) -> list[DataSet]:
-    """LoCoMo's two conversations in both languages, and as many short English chats as they have turns together."""
-    sessions, chats = (2, 8) if quick else (None, 60)
+    """The first sessions of two conversations of LoCoMo in both languages, and short English chats."""
+    sessions, chats = (2, 8) if quick else (8, 40)
     return [
         DataSet("LoCoMo, English", tuple(locomo(LOCOMO, sessions))),
         DataSet("LoCoMo, Chinese", tuple(locomo(LOCOMO_ZH, sessions))),
@@ -89,7 +89,7 @@ def exchanges(session: Session) -> Iterator[Post]:
 
 def pauses(seed: int = SEED) -> Iterator[float]:
     """How long somebody takes to read and to write, again and again, in seconds."""
-    drawn = random.Random(seed)  # noqa: S311  # the same in every run
+    drawn = random.Random(seed)  # the same in every run
     while True:
         yield drawn.uniform(*PAUSE_S)
 

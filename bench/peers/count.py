@@ -21,9 +21,7 @@ from bench.peers.tokens import PrefixCache, counted
 VOCABULARY = Path("resources", "qwen.tiktoken")
 SPECIAL = {"<|endoftext|>": 151643, "<|im_start|>": 151644, "<|im_end|>": 151645}
 # How these models cut text before they merge: words, single digits, signs, spaces.
-CUT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+CUT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def main() -> None:
@@ -45,7 +43,9 @@ def _encoding() -> Any:
     spec = importlib.util.find_spec("dashscope")
     if spec is None or spec.origin is None:
         raise SystemExit("dashscope is not installed: make peers-install")
-    ranks = importlib.import_module("tiktoken.load").load_tiktoken_bpe(str(Path(spec.origin).parent / VOCABULARY))
+    ranks = importlib.import_module("tiktoken.load").load_tiktoken_bpe(
+        str(Path(spec.origin).parent / VOCABULARY)
+    )
     return importlib.import_module("tiktoken").Encoding(
         "qwen", pat_str=CUT, mergeable_ranks=ranks, special_tokens=SPECIAL
     )

@@ -54,7 +54,9 @@ def install() -> None:
             return
         uv = str(Path(sys.executable).parent / "uv")
         uv = uv if Path(uv).exists() else shutil.which("uv") or "uv"
-        lines = [line.partition("#")[0].strip() for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            line.partition("#")[0].strip() for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+        ]
         wanted = [line for line in lines if line]
         alone = [line for line in wanted if line.partition("==")[0] in ALONE]
         shutil.rmtree(folder(), ignore_errors=True)
@@ -71,7 +73,7 @@ def count(python: Path, calls: Iterable[tuple[str, Call]]) -> list[Count]:
     lines = [
         json.dumps({"cache": name, "messages": call.messages, "answer": call.answer}) for name, call in calls
     ]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [python, "-m", "bench.peers.count"], input="\n".join(lines), capture_output=True, text=True, check=True,
         cwd=ROOT, env=environment(),
     )  # fmt: skip
@@ -81,7 +83,9 @@ def count(python: Path, calls: Iterable[tuple[str, Call]]) -> list[Count]:
 
 def environment() -> dict[str, str]:
     """Of a peer's process: no proxy between it and this machine, no key of anybody's, no address of another service."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "OPENROUTER"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "OPENROUTER"))
+    }
     return {**kept, "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
 

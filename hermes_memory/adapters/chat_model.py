@@ -71,7 +71,8 @@ class ChatModel:
     def _response_format(self, question: Question) -> dict[str, Any]:
         if self._answer_form == "object":
             return {"type": "json_object"}
-        form = {"name": question.form, "strict": True, "schema": dict(question.schema)}
+        strict = _requires_all(question.schema)
+        form = {"name": question.form, "strict": strict, "schema": dict(question.schema)}
         return {"type": "json_schema", "json_schema": form}
 
     def _completion(self, answer: Any) -> Completion:
@@ -87,6 +88,15 @@ class ChatModel:
         if refused or (text is None and finish is Finish.STOP):
             finish = Finish.OTHER
         return Completion(text=text or "", finish=finish, usage=_usage(answer.get("usage")))
+
+
+def _requires_all(node: Any) -> bool:
+    """Whether no object of a schema may leave a key out: only then does the API take it as a strict one."""
+    if isinstance(node, Mapping):
+        keys = node.get("properties")
+        whole = not isinstance(keys, Mapping) or set(keys) == set(node.get("required", ()))
+        return whole and all(_requires_all(value) for value in node.values())
+    return not isinstance(node, list) or all(_requires_all(value) for value in node)
 
 
 def _sendable(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from statistics import quantiles
 from typing import Any
 
 import httpx
@@ -57,8 +56,8 @@ async def test_whatever_befalls_the_model_messages_are_taken_in_and_read_in_the_
         for talk in talks:
             print(talk.told())
         print(f"the model was asked {len(endpoint.asked) - asked} times, {endpoint.most_running} at once")
-        usual_s, *others_s = (quantiles(talk.took_s, n=20)[18] for talk in talks)
-        assert max(others_s) < 3 * usual_s + MORE_S
+        healthy, *others = talks
+        assert max(talk.usual_s for talk in others) < 3 * healthy.usual_s + MORE_S
         assert await open_alerts(http) == []
         text = (await http.get("/metrics")).text
         told = {line.split("{")[0] for line in text.splitlines() if line and not line.startswith("#")}

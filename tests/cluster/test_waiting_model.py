@@ -30,14 +30,17 @@ def test_it_serves_without_the_model_and_ends_as_it_should(tmp_path: Path) -> No
     server.start()
     try:
         told = server.log.read_text(encoding="utf-8")
-        assert f"waits: no node of this cluster offers {MANY} GPUs; turns are read by the rules meanwhile" in told
+        assert (
+            f"waits: no node of this cluster offers {MANY} GPUs; turns are read by the rules meanwhile"
+            in told
+        )
         with server.client() as http:
             ready = http.get("/readyz").json()
             assert ready["status"] == "degraded"
             assert ready["checks"]["extractor"]["state"] == "waiting for a GPU"
             say(http, "ana", "I'm allergic to peanuts.", "ana-1")
             [memory] = records(http, "ana")
-            assert memory["evidence"][0]["quote"] == "I'm allergic to peanuts."
+            assert memory["evidence"][0]["quote"] == "I'm allergic to peanuts"
             assert memory["evidence"][0]["extractor"].startswith("rules")
     finally:
         assert server.stop() == 0

@@ -18,7 +18,7 @@ from tests.engine.settings import ENVIRONMENT, overrides
 
 LOAD_S = 240.0  # an engine takes 40 s on an idle machine
 # A batch that the model cannot read now is asked about again until it can: nothing goes by the rules here.
-PATIENT = {"batch": {"attempts": 200, "backoff_s": 0.01}}
+PATIENT = {"batch": {"attempts": 200, "backoff_s": 1e-6}}
 
 
 class EngineCluster:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from tests.engine.cluster import EngineCluster, engine_cluster
+from tests.engine.settings import ENVIRONMENT
 
 LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
 
-collect_ignore_glob = [] if importlib.util.find_spec("vllm") else [
-    "test_served.py", "test_endpoint.py", "test_vllm_embedder.py",
-]  # fmt: skip
+HERE = importlib.util.find_spec("vllm") is not None
+collect_ignore_glob = [] if HERE else ["test_*.py"]
+if HERE:
+    os.environ.update(ENVIRONMENT)  # else an engine wants nearly all of the machine's memory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ray comes last, and no engine of this process beside it."""
     for item in items:
-        if "tests/engine/" in item.path.as_posix():
+        if "tests/engine/" in item.path.as_posix() and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LOAD_AND_TEST_S))
+    items.sort(key=lambda item: "served" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="module")

@@ -54,5 +54,10 @@ def _spelled(node: Any) -> Any:
 def cases(name: str) -> list[Case]:
     """The cases of ``name``.jsonl in this folder."""
     lines = (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Case(**{key: tuple(value) if isinstance(value, list) and key != "answer" else value
-                    for key, value in json.loads(line).items()}) for line in lines]  # fmt: skip
+    return [_case(json.loads(line)) for line in lines]
+
+
+def _case(given: dict[str, Any]) -> Case:
+    lists = ("before", "known", "expect")
+    values: dict[str, Any] = {key: tuple(value) if key in lists else value for key, value in given.items()}
+    return Case(**values)

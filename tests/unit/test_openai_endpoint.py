@@ -69,9 +69,9 @@ async def test_a_short_pause_is_taken_within_the_call(server: FaultyEndpoint) ->
     assert 4.0 <= pauses.taken[1] <= 6.0
 
 
-@pytest.mark.parametrize("asked", ["90", in_(90.9)])
-async def test_a_long_pause_is_left_to_the_caller_at_once(asked: str, server: FaultyEndpoint) -> None:
-    pauses = Pauses()
+@pytest.mark.parametrize("form", ["seconds", "date"])
+async def test_a_long_pause_is_left_to_the_caller_at_once(form: str, server: FaultyEndpoint) -> None:
+    pauses, asked = Pauses(), "90" if form == "seconds" else in_(90.9)
     endpoint = server.endpoint(attempts=4, sleep=pauses)
     server.spoils = iter([Spoil(status=429, retry_after=asked)])
     with pytest.raises(ModelFailed, match="status 429") as caught:

@@ -112,18 +112,20 @@ class ModelExtractor:
 
     async def _answer(self, sheet: Sheet, used: _Try) -> Answer | Unusable:
         """The answer, or the second one where the first has no form; then what was wrong with that."""
-        problem = ""
-        for repair in (False, True):
-            if repair:
-                used.usage += Usage(repairs=1)
-            completion = await self._completion(self._prompt.question(sheet, self._max_tokens, problem), used)
-            try:
-                return _parsed(completion)
-            except Unusable as error:
-                used.usage += Usage(invalid=1)
-                log.info("a model's answer is unusable: %s", error.code)
-                unusable, problem = error, error.problem
-        return unusable
+        first = await self._once(sheet, used)
+        if not isinstance(first, Unusable):
+            return first
+        used.usage += Usage(repairs=1)
+        return await self._once(sheet, used, first.problem)
+
+    async def _once(self, sheet: Sheet, used: _Try, problem: str = "") -> Answer | Unusable:
+        completion = await self._completion(self._prompt.question(sheet, self._max_tokens, problem), used)
+        try:
+            return _parsed(completion)
+        except Unusable as error:
+            used.usage += Usage(invalid=1)
+            log.info("a model's answer is unusable: %s", error.code)
+            return error
 
     async def _completion(self, question: Question, used: _Try) -> Completion:
         completion = await self._model.answer(question)
@@ -166,7 +168,7 @@ class ModelExtractor:
     def _silent(self, request: ExtractionRequest, hearing: Hearing) -> Extraction:
         """Nobody is asked about thanks and greetings."""
         read = Read()
-        account(read, replace(sheet_of(request), clipped=()), request, hearing)
+        account(read, sheet_of(request), request, hearing)
         return Extraction(extractor=self.name, refusals=tuple(read.refusals))
 
     def _fall_back(
