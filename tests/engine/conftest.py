@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from tests.engine.cluster import EngineCluster, engine_cluster
-from tests.engine.settings import ENVIRONMENT
+from tests.engine.settings import set_environment
 
 LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
 
 HERE = importlib.util.find_spec("vllm") is not None
 collect_ignore_glob = [] if HERE else ["test_*.py"]
 if HERE:
-    os.environ.update(ENVIRONMENT)  # else an engine wants nearly all of the machine's memory
+    set_environment()  # else an engine wants nearly all of the machine's memory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,8 @@ def overrides(**extractor: Any) -> dict[str, Any]:
             "timeout_s": 120.0, "engine": arguments(), **extractor,
         },
     }  # fmt: skip
+
+
+def set_environment() -> None:
+    """For engines that this process starts, and Ray's workers after it."""
+    os.environ.update(ENVIRONMENT)
