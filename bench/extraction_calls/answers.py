@@ -59,7 +59,9 @@ class OurAnswers:
             {
                 "memory": memories[one.memory_id],
                 "turn": turns[one.span.session_id, one.span.message_id][0],
-                "quote": turns[one.span.session_id, one.span.message_id][1][one.span.start : one.span.end],
+                "quote": turns[one.span.session_id, one.span.message_id][1][one.span.start : one.span.end][
+                    :MAX_QUOTE_CHARS
+                ],
             }
             for one in read.affirmations
             if one.memory_id in memories
