@@ -230,7 +230,7 @@ def test_a_talk_in_posts_of_one_exchange_is_a_call_each_and_a_backfill_one_for_e
     answered = [Message("assistant", "Nice."), *[Message("assistant", "I see.")] * 4]
     session = tuple(message for pair in zip(said, answered, strict=True) for message in pair)
     data = DataSet("made up", (Talk("someone", (session,)),))
-    each = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), embedder="hash")
+    each = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), delay_s=2.0, embedder="hash")
     burst = ours(data, Pace.SESSIONS, OurAnswers(RULES, DIMENSIONS), embedder="hash")
     patient = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), delay_s=1_000.0, embedder="hash")
     assert (each.adds, len(each.calls), each.usage.invalid, each.fell_back) == (5, 5, 0, 0)
