@@ -25,6 +25,7 @@ class Reader:
     """An extractor that finds the turn."""
 
     usage: Usage = PAID
+    name: str = "x"
 
     async def extract(self, request: ExtractionRequest) -> Extraction:
         found = tuple(a_candidate(turn, dimension="pet") for turn in request.turns)
