@@ -228,3 +228,16 @@ def test_an_endpoint_whose_url_is_none_is_a_finding_and_no_crash(url: str, where
     assert f"reader {where}, with the prompt" in chosen.extractor.told
     assert {one.name: one for one in reading.look_at_extractor(chosen)}["endpoint"].level is Level.PROBLEM
     assert "key@" not in "".join(reading.told(chosen))
+
+
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+def test_a_prompt_that_is_not_there_is_found_before_the_server_refuses_it(kind: str, url: str) -> None:
+    chosen = {"kind": kind, "model": "reader", "base_url": url}
+    found = look(**chosen, prompt="extract-0")["prompt"]
+    assert (found.level, "cannot be read as a prompt" in found.detail) == (Level.PROBLEM, True)
+    assert "prompt" not in look(**chosen)
+
+
+def test_a_folder_that_other_processes_do_not_find_is_told() -> None:
+    found = look(kind="vllm", model="./reader")["model"]
+    assert (found.level, "must be absolute" in found.detail) == (Level.PROBLEM, True)
