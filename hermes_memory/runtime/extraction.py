@@ -227,6 +227,7 @@ class Extraction:
             self._unsettled = held
         command = Settle(turns=places, distilled=held.distilled, generation=generation, day=day)
         await self._user.execute(command, _operation(places, generation), actor="extraction")
+        self._unsettled = None
 
     async def _distil(self, batch: list[Turn], day: str, *, last_try: bool) -> Distilled:
         around, policy = self._user.around, self._user.around.policy

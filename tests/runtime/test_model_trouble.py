@@ -363,3 +363,20 @@ async def test_what_fails_after_an_erasure_leaves_nothing_of_it(speaks_again: bo
         await world.pass_time(BATCH_S + 0.1)
         await read(world, host)
         assert await job(world, job_id) == ("done", None)
+
+
+async def test_what_was_settled_is_held_no_longer(world: World) -> None:
+    """Nor what an erased user said: the words of a batch are a host's for as long as it is read."""
+    host = await world.start(batch={"attempts": 1})
+    world.distiller.open.clear()
+    await world.say(host, "a cat")
+    await world.pass_time(BATCH_S + 0.1)
+    await until(lambda: world.distiller.running == 1)
+    await host.execute(KEY, EraseUser(), "erase")
+    world.distiller.open.set()
+    await until(lambda: not world.distiller.running)
+    await world.settle()
+    assert host._awake[KEY].extraction._unsettled is None
+    await world.remember(host, "a dog")
+    await world.settle()
+    assert host._awake[KEY].extraction._unsettled is None
