@@ -25,6 +25,7 @@ _ALONE = re.compile(r"\|?(\d+)\|?")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD = 10_000
+_COUNTED = re.compile(r"[零〇一二两三四五六七八九十百千万\d]*[个只条位名家辆台部把本张间套份件种次匹头]")
 _SIGN = re.compile(r"[^\w\s，。、；：？！“”‘’（）()《》〈〉「」『』【】…—–\-.,;:?!'\"·/~～\u0300-\u036f]")
 _HIDDEN = "\u25a1"  # stands where a phrase was that only looks like a negation
 
@@ -183,11 +184,17 @@ class Grounding:
             return True
         return bool(_LETTER.search(part)) and not self._token(part).isdisjoint(text.words)
 
-    def shares(self, thing: str, text: Reading) -> bool:
-        """Whether a word of ``thing`` that names something stands in the text."""
-        words = (word for word in self.read(thing).words if _LETTER.search(word))
-        telling = (word for word in words if word not in self._stop and not self._adds_nothing(word, ()))
+    def shares(self, thing: str, text: Reading, *, beside: Reading | None = None) -> bool:
+        """Whether a word of ``thing`` that names something, and is none of those ``beside``, stands in the text."""
+        telling = self.telling(self.read(thing))
+        if beside is not None:
+            telling = [word for word in telling if word not in beside.words and word not in beside.line]
         return any(self._covered(word, (text,)) for word in telling)
+
+    def telling(self, text: Reading) -> list[str]:
+        """The words of a text that name something, and not only how many."""
+        words = (word for word in text.words if _LETTER.search(word) and not _COUNTED.fullmatch(word))
+        return [word for word in words if word not in self._stop and not self._adds_nothing(word, ())]
 
     def _same_number(self, word: str, text: Reading) -> bool:
         if _NUMERAL.fullmatch(word):

@@ -20,7 +20,8 @@ class FloorRules:
     """Shapes of words, and who is who.
 
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
-    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
+    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``still``: what says that something goes on;
+    ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
     stands in what bears on it.
     """
 
@@ -30,6 +31,7 @@ class FloorRules:
     anybody: Regex
     done: Regex
     standing: Regex
+    still: Regex
     people: People
     cues: Mapping[str, Regex]
 
@@ -42,7 +44,8 @@ def load_floor(path: Traversable) -> FloorRules:
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
         shapes = {
-            name: _regex(data[name]) for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing")
+            name: _regex(data[name])
+            for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still")
         }
         return FloorRules(**shapes, people=people, cues=cues)
     except (
