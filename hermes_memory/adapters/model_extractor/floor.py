@@ -206,8 +206,13 @@ class Floor:
         return rule.polarity is not said.polarity and not avoids
 
     def _is_literal(self, key: str, place: Place, question: str) -> bool:
-        """Whether a word of its class stands in the words, or in the question, where it protects or freezes."""
-        read = self.grounding.read
+        """Whether a word of its class stands in the words, or in the question, where it protects or freezes.
+
+        "I treat patients with diabetes" and "a song called Allergic" have the word and not the meaning.
+        """
+        clause, read = place.clause, self.grounding.read
+        if self._guarded(key) and self.rules.elsewhere.search(place.heard.mirror, clause.start, clause.end):
+            return False
         named = [name for name in (self._dimensions.safety(key), self._dimensions.freeze_class(key)) if name]
         said = read(place.turn.content[place.start : place.end]), read(question)
         return not named or any(self.grounding.cue(name, *said) for name in named)

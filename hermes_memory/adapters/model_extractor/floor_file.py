@@ -20,7 +20,8 @@ class FloorRules:
     """Shapes of words, and who is who.
 
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
-    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``still``: what says that something goes on;
+    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
+    somebody else's; ``still``: what says that something goes on;
     ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
     stands in what bears on it.
     """
@@ -32,6 +33,7 @@ class FloorRules:
     done: Regex
     standing: Regex
     still: Regex
+    elsewhere: Regex
     people: People
     cues: Mapping[str, Regex]
 
@@ -45,7 +47,7 @@ def load_floor(path: Traversable) -> FloorRules:
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
         shapes = {
             name: _regex(data[name])
-            for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still")
+            for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still", "elsewhere")
         }
         return FloorRules(**shapes, people=people, cues=cues)
     except (
