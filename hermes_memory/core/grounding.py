@@ -8,6 +8,7 @@ words add no fact, which negate, and which tell of health or faith is data (``co
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,6 +40,7 @@ class Lexicon:
     ``apart``, the phrases in which one negates nothing. ``breaks``: where a clause ends. ``resumes``: what follows a thing
     that stands before its verb ("香菜我不吃", "peanuts I can't eat"). ``against``: words by which a
     thing is disliked, given up or over. ``kept``: words that tell whether it is so, and may not be left out.
+    ``limits``: to what a negation may be limited.
     ``corrects``: words by which a turn puts an earlier one right. ``asks``: what a question ends with. ``times``: words
     that name a time. ``bare``: what says yes and nothing else. ``cues``: literal words of a class that freezes at once or
     is sensitive. ``answer_chars``, ``answer_words``: the longest answer, in Chinese characters and in Latin words.
@@ -55,6 +57,7 @@ class Lexicon:
     resumes: Pattern
     against: Pattern
     kept: Pattern
+    limits: Pattern
     corrects: Pattern
     asks: Pattern
     times: Pattern
@@ -131,7 +134,7 @@ class Grounding:
         self.read = lru_cache(maxsize=4096)(self._read)
 
     def _read(self, text: str) -> Reading:
-        plain = self._plain(text)
+        plain = self._plain("".join(char for char in text if unicodedata.category(char) != "Cf"))
         line: list[str] = []
         words: set[str] = set()
         latin: list[tuple[int, int, frozenset[str]]] = []
@@ -296,9 +299,14 @@ class Grounding:
         return any(start <= at < stop for at in text.negators)
 
     def left_out(self, content: Reading, quote: Reading, start: int, end: int) -> bool:
-        """Whether ``content`` leaves out a word of that clause which tells whether it is so."""
+        """Whether ``content`` leaves out a word of that clause, also behind its own, which tells whether it is so."""
+        breaks = (hit.start() for hit in self.lexicon.breaks.finditer(quote.plain, end))
+        end = next(breaks, len(quote.plain))
+        shapes = (self.lexicon.kept, self.lexicon.limits) if content.negators else (self.lexicon.kept,)
         return any(
-            hit.group() not in content.plain for hit in self.lexicon.kept.finditer(quote.plain, start, end)
+            hit.group() not in content.plain
+            for shape in shapes
+            for hit in shape.finditer(quote.plain, start, end)
         )
 
     # what kind of text
