@@ -116,8 +116,21 @@ class Floor:
         key, cue = said.dimension, self.rules.cues.get(said.dimension)
         if key not in self._dimensions:
             return NOTE
-        read = any(item.dimension == key for item in readings)
-        return key if cue is None or read or cue.search(place.heard.mirror, place.start, place.end) else NOTE
+        if cue is None or any(item.dimension == key for item in readings):
+            return key
+        told = cue.search(place.heard.mirror, place.start, place.end) or self._is_beside(key, place)
+        return key if told else NOTE
+
+    def _is_beside(self, key: str, place: Place) -> bool:
+        """Whether words of the dimension end where the object begins: "I'm Tom", not "I'm fond of Tom"."""
+        beside, text = self.rules.beside.get(key), place.heard.mirror[: place.clause.end]
+        if beside is None:
+            return False
+        upto = place.heard.mirror[: place.object_start]
+        ending = beside.search(upto, place.clause.start)
+        if ending is not None and ending.end() == place.object_start:
+            return True
+        return any(hit.end() == place.object_start for hit in beside.finditer(text, place.clause.start))
 
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""

@@ -23,7 +23,7 @@ class FloorRules:
     about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
     somebody else's; ``still``: what says that something goes on;
     ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
-    stands in what bears on it.
+    stands in what bears on it; ``beside``: words that do if the value follows right behind them.
     """
 
     nobody: Regex
@@ -36,6 +36,7 @@ class FloorRules:
     elsewhere: Regex
     people: People
     cues: Mapping[str, Regex]
+    beside: Mapping[str, Regex]
 
 
 def load_floor(path: Traversable) -> FloorRules:
@@ -45,11 +46,12 @@ def load_floor(path: Traversable) -> FloorRules:
         same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
+        beside = {key: _regex(cue) for key, cue in data["beside"].items()}
         shapes = {
             name: _regex(data[name])
             for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still", "elsewhere")
         }
-        return FloorRules(**shapes, people=people, cues=cues)
+        return FloorRules(**shapes, people=people, cues=cues, beside=beside)
     except (
         OSError,
         UnicodeDecodeError,
