@@ -20,7 +20,7 @@ from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.grounding import Grounding
-from hermes_memory.core.model import USER, Role, Turn
+from hermes_memory.core.model import USER, Polarity, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
 
@@ -61,7 +61,7 @@ class Floor:
     ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
         self.grounding = grounding
-        self._shaper = Shaper(extractor.rules, dimensions, rules.done)
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """The request's user turns, heard and read by rule."""
@@ -101,6 +101,8 @@ class Floor:
         subject = self._subject(said, place, key, rule)
         if rule is None and key not in _WEIGHED and _is_conditional(place):
             return Reason.HYPOTHETICAL
+        if self._is_turned(said, place, hearing.question.get(_key(turn), "")):
+            return Reason.UNGROUNDED
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
         declared = rule is None and said.source == "explicit"  # the gate refuses the other
@@ -164,6 +166,17 @@ class Floor:
         if found is None or place.clause.subject is not None:
             return False
         return not place.heard.user_between(found.end(), place.object_start)
+
+    def _is_turned(self, said: Statement, place: Place, question: str) -> bool:
+        """Whether the words around the object say something else of it than that it is so, or is not."""
+        rules, mirror = self.rules, place.heard.mirror[: place.object_start]
+        start, positive = place.clause.start, said.polarity is Polarity.POSITIVE
+        if rules.lesser.search(mirror, start) or (positive and rules.excepted.search(mirror, start)):
+            return True
+        if not positive and rules.doubled.search(mirror, start):
+            return True
+        bare = bool(question) and not place.heard.user_between(place.clause.said, place.clause.end)
+        return bare and rules.told.match(place.heard.mirror, place.object_end, place.clause.end) is not None
 
     def _is_unreal(self, place: Place) -> bool:
         """Whether the sentence weighs, wishes or plays what it says of the object."""

@@ -21,7 +21,8 @@ class FloorRules:
 
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
     about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
-    somebody else's; ``still``: what says that something goes on;
+    somebody else's; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
+    ``wished``: before what is no fact yet; ``told``: behind what is no answer; ``still``: what says that something goes on;
     ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
     stands in what bears on it; ``beside``: words that do if the value follows right behind them.
     """
@@ -34,6 +35,11 @@ class FloorRules:
     standing: Regex
     still: Regex
     elsewhere: Regex
+    lesser: Regex
+    excepted: Regex
+    doubled: Regex
+    wished: Regex
+    told: Regex
     people: People
     cues: Mapping[str, Regex]
     beside: Mapping[str, Regex]
@@ -49,7 +55,8 @@ def load_floor(path: Traversable) -> FloorRules:
         beside = {key: _regex(cue) for key, cue in data["beside"].items()}
         shapes = {
             name: _regex(data[name])
-            for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still", "elsewhere")
+            for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still", "elsewhere",
+                "lesser", "excepted", "doubled", "wished", "told")
         }
         return FloorRules(**shapes, people=people, cues=cues, beside=beside)
     except (
