@@ -15,6 +15,7 @@ from hermes_memory.adapters.model_extractor.placing import Place, is_chinese, is
 from hermes_memory.adapters.model_extractor.shaping import EVENT, OPINION, PLAN, Shaper
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard, RuleExtractor
+from hermes_memory.adapters.rule_extractor.data import Regex
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
@@ -120,8 +121,23 @@ class Floor:
             return NOTE
         if cue is None or any(item.dimension == key for item in readings):
             return key
-        told = cue.search(place.heard.mirror, place.start, place.end) or self._is_beside(key, place)
+        told = cue.search(place.heard.mirror, *self._stretch(cue, place)) or self._is_beside(key, place)
         return key if told else NOTE
+
+    def _stretch(self, cue: Regex, place: Place) -> tuple[int, int]:
+        """The part of the clause, between its "and"s, that holds the object: "born in Porto and work in Lisbon".
+
+        A verb right before an "and" shares its object with the next one: "live and work in Lisbon".
+        """
+        clause, text = place.clause, place.heard.mirror
+        start, end = clause.start, clause.end
+        for hit in self.rules.joint.finditer(text, clause.start, clause.end):
+            if hit.end() <= place.object_start:
+                shared = any(one.end() == hit.start() for one in cue.finditer(text, start, hit.start()))
+                start = start if shared else hit.end()
+            elif hit.start() >= place.object_end:
+                end = min(end, hit.start())
+        return start, end
 
     def _is_beside(self, key: str, place: Place) -> bool:
         """Whether words of the dimension end where the object begins: "I'm Tom", not "I'm fond of Tom"."""

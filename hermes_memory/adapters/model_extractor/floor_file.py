@@ -21,7 +21,7 @@ class FloorRules:
 
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
     about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
-    somebody else's; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
+    somebody else's; ``joint``: between two statements of a clause; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
     ``wished``: before what is no fact yet; ``told``: behind what is no answer; ``still``: what says that something goes on;
     ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
     stands in what bears on it; ``beside``: words that do if the value follows right behind them.
@@ -35,6 +35,7 @@ class FloorRules:
     standing: Regex
     still: Regex
     elsewhere: Regex
+    joint: Regex
     lesser: Regex
     excepted: Regex
     doubled: Regex
@@ -56,7 +57,7 @@ def load_floor(path: Traversable) -> FloorRules:
         shapes = {
             name: _regex(data[name])
             for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing", "still", "elsewhere",
-                "lesser", "excepted", "doubled", "wished", "told")
+                "joint", "lesser", "excepted", "doubled", "wished", "told")
         }
         return FloorRules(**shapes, people=people, cues=cues, beside=beside)
     except (
