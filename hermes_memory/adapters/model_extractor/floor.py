@@ -19,7 +19,7 @@ from hermes_memory.adapters.rule_extractor.data import Regex
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
-from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.dimensions import Dimensions, SafetyClass
 from hermes_memory.core.grounding import Grounding
 from hermes_memory.core.model import USER, Polarity, Role, Turn
 from hermes_memory.core.reasons import Reason
@@ -27,6 +27,7 @@ from hermes_memory.core.text import normal
 
 # What fits no dimension of its own: whether it is worth keeping is the rules' to say.
 LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "mood", "need"})
+ADDRESS = "form_of_address"
 _WEIGHED = frozenset({"goal", PLAN, "need", "mood"})  # may be told of what is not so yet
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})
 
@@ -102,6 +103,9 @@ class Floor:
         subject = self._subject(said, place, key, rule)
         if rule is None and key not in _WEIGHED and _is_conditional(place):
             return Reason.HYPOTHETICAL
+        figure = self._dimensions.safety(key) == SafetyClass.ALLERGY and self.rules.figure.search(place.thing)
+        if figure or (key not in LOOSE and self._is_cut(place)):
+            return Reason.UNGROUNDED
         if self._is_turned(said, place, hearing.question.get(_key(turn), "")):
             return Reason.UNGROUNDED
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
@@ -117,7 +121,8 @@ class Floor:
         A value that only one can hold would take the place of another: "Hangzhou's food is fine" is no address.
         """
         key, cue = said.dimension, self.rules.cues.get(said.dimension)
-        if key not in self._dimensions:
+        named_by = self.rules.named_by.search(place.heard.mirror, place.clause.start, place.clause.end)
+        if key not in self._dimensions or (key == ADDRESS and named_by is not None):
             return NOTE
         if cue is None or any(item.dimension == key for item in readings):
             return key
@@ -125,13 +130,12 @@ class Floor:
         return key if told else NOTE
 
     def _stretch(self, cue: Regex, place: Place) -> tuple[int, int]:
-        """The part of the clause, between its "and"s, that holds the object: "born in Porto and work in Lisbon".
+        """The part of the words, between its "and"s, that holds the object: "born in Porto and work in Lisbon".
 
         A verb right before an "and" shares its object with the next one: "live and work in Lisbon".
         """
-        clause, text = place.clause, place.heard.mirror
-        start, end = clause.start, clause.end
-        for hit in self.rules.joint.finditer(text, clause.start, clause.end):
+        text, start, end = place.heard.mirror, place.start, place.end
+        for hit in self.rules.joint.finditer(text, place.start, place.end):
             if hit.end() <= place.object_start:
                 shared = any(one.end() == hit.start() for one in cue.finditer(text, start, hit.start()))
                 start = start if shared else hit.end()
@@ -182,6 +186,25 @@ class Floor:
         if found is None or place.clause.subject is not None:
             return False
         return not place.heard.user_between(found.end(), place.object_start)
+
+    def _is_of_a_thing(self, place: Place) -> bool:
+        """Whether a thing or an animal is spoken of before the object, and the user not since."""
+        hits = [*self.rules.things.finditer(place.heard.mirror, place.clause.start, place.object_start)]
+        return bool(hits) and not place.heard.user_between(hits[-1].end(), place.object_start)
+
+    def _is_cut(self, place: Place) -> bool:
+        """Whether the object is part of a longer name: 猫 of 熊猫, 上海 of 上海路, "vegan" of "a vegan roommate"."""
+        rules, text, end = self.rules, place.heard.mirror, place.clause.end
+        if rules.behind.match(text, place.object_end, end) or rules.persons.match(
+            text, place.object_end, end
+        ):
+            return True
+        return any(
+            hit.start() <= place.object_start
+            and place.object_end <= hit.end()
+            and hit.span() != (place.object_start, place.object_end)
+            for hit in rules.longer.finditer(text, place.clause.start, end)
+        )
 
     def _is_turned(self, said: Statement, place: Place, question: str) -> bool:
         """Whether the words around the object say something else of it than that it is so, or is not."""
@@ -253,7 +276,10 @@ class Floor:
         "I treat patients with diabetes" and "a song called Allergic" have the word and not the meaning.
         """
         clause, read = place.clause, self.grounding.read
-        if self._guarded(key) and self.rules.elsewhere.search(place.heard.mirror, clause.start, clause.end):
+        if self._guarded(key) and (
+            self.rules.elsewhere.search(place.heard.mirror, clause.start, clause.end)
+            or self._is_of_a_thing(place)
+        ):
             return False
         named = [name for name in (self._dimensions.safety(key), self._dimensions.freeze_class(key)) if name]
         said = read(place.turn.content[place.start : place.end]), read(question)
