@@ -150,7 +150,7 @@ def deploy(settings: Settings, *, wait: bool) -> None:
             [target], wait_for_ingress_deployment_creation=wait, wait_for_applications_running=wait
         )
     except RuntimeError as error:  # as Serve tells that its replicas do not start, and why
-        log.error("the embedder does not start: %s", error)
+        log.error("the embedder does not start: %s", told(error))
         raise StartupFailed("the embedder") from None
 
 

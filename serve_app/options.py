@@ -10,7 +10,7 @@ from hermes_memory.errors import InvalidConfig
 HA_PROXY, THROUGHPUT = "RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_THROUGHPUT_OPTIMIZED"
 DRAIN_LOOK_S = 0.2  # how often a replica that has to end looks whether it still has something to do
 # Of a replica with an engine: how often it is asked, and how long it may take.
-HEALTH_S, HEALTH_LIMIT_S = 5.0, 30.0
+HEALTH_S, HEALTH_LIMIT_S = 2.0, 30.0
 EMBEDDER_HEALTH_S = 2.0  # a recall waits for it: so long goes by before one that has died is made again
 DRAINING = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 

@@ -64,7 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not DATA_DIR.exists():
         console.print(f"no {DATA_DIR.name}; DATA_DIR names the data folder")
         return 1
-    say = lambda text: console.print(f"[dim]{text}[/dim]")  # noqa: E731
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{text}[/dim]")
+
     surroundings, talks = environment(), conversations(chosen.turns)
     outcomes: list[Outcome] = []
     with deployed(_settings(chosen, SHIPPED), say) as ready_s:

@@ -54,5 +54,5 @@ def deployed(settings: Settings, say: Say) -> Iterator[float]:
         serve.run(bind(settings), name=APP, route_prefix=None, logging_config=logs)
         yield time.monotonic() - began
     finally:
-        serve.shutdown()
+        serve.shutdown()  # type: ignore[no-untyped-call]
         ray.shutdown()

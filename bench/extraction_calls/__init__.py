@@ -40,7 +40,7 @@ LIMITS = (
     Limit("fresh_beside_peer", 1.0, "the same without what is in the prefix cache"),
 )
 NEED_PEERS = ("static_not_cached", "tokens_beside_peer", "fresh_beside_peer")
-PATIENT_S = 60.0  # a longer wait of a micro-batch, for comparison
+PROMPT_S = 2.0  # a shorter wait of a micro-batch, for comparison
 
 
 def run(*, quick: bool, say: Say) -> Report:
@@ -62,8 +62,8 @@ def _play(data: Sequence[DataSet], python: Path | None, say: Say) -> list[Played
             say(f"{one.name}, {pace}: hermes")
             played.append(ours(one, pace, OurAnswers(rules, dimensions)))
             if pace is Pace.EXCHANGES:
-                patient = ours(one, pace, OurAnswers(rules, dimensions), delay_s=PATIENT_S)
-                played.append(patient)
+                prompt = ours(one, pace, OurAnswers(rules, dimensions), delay_s=PROMPT_S)
+                played.append(prompt)
             if python is not None:
                 say(f"{one.name}, {pace}: mem0")
                 played.append(asyncio.run(peer(python, one, pace, PeerAnswers(rules))))

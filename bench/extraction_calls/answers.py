@@ -12,7 +12,13 @@ from typing import Any
 
 from bench.extraction_calls.recorder import form_of
 from bench.persona_chats import said_turn
-from hermes_memory.adapters.model_extractor.contract import FORM, OPINION_FORM
+from hermes_memory.adapters.model_extractor.contract import (
+    FORM,
+    MAX_QUOTE_CHARS,
+    MAX_STATEMENTS,
+    MAX_WORDS_CHARS,
+    OPINION_FORM,
+)
 from hermes_memory.adapters.rule_extractor import RuleExtractor
 from hermes_memory.core.candidate import Candidate, ExtractionRequest, SpeechAct
 from hermes_memory.core.dimensions import Dimensions
@@ -46,13 +52,16 @@ class OurAnswers:
         }
         memories = {memory.id: f"M{number}" for number, memory in enumerate(request.known, start=1)}
         statements = [
-            self._statement(one, *turns[one.span.session_id, one.span.message_id]) for one in read.candidates
+            self._statement(one, *turns[one.span.session_id, one.span.message_id])
+            for one in read.candidates[:MAX_STATEMENTS]
         ]
         confirmations = [
             {
                 "memory": memories[one.memory_id],
                 "turn": turns[one.span.session_id, one.span.message_id][0],
-                "quote": turns[one.span.session_id, one.span.message_id][1][one.span.start : one.span.end],
+                "quote": turns[one.span.session_id, one.span.message_id][1][one.span.start : one.span.end][
+                    :MAX_QUOTE_CHARS
+                ],
             }
             for one in read.affirmations
             if one.memory_id in memories
@@ -63,7 +72,8 @@ class OurAnswers:
 
     def _statement(self, one: Candidate, alias: str, text: str) -> dict[str, Any]:
         said = {
-            "quote": text[one.span.start : one.span.end], "turn": alias, "object": one.object,
+            "quote": text[one.span.start : one.span.end][:MAX_QUOTE_CHARS], "turn": alias,
+            "object": one.object[:MAX_WORDS_CHARS],
             "dimension": one.dimension,
         }  # fmt: skip
         more = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +77,7 @@ class Recorder:
         }
 
 
-def form_of(body: dict[str, Any]) -> str:
+def form_of(body: Mapping[str, Any]) -> str:
     """The name of the answer's form that a request asks for, or its kind where it has no name."""
     asked: dict[str, Any] = body.get("response_format") or {}
     named: str = asked.get("json_schema", {}).get("name") or asked.get("type", "")

@@ -215,7 +215,8 @@ async def _play(parts: _Parts, bound: socket, data: DataSet, played: Played, ans
 
 async def _say(host: UserHost, clock: SimClock, busy: Busy, talk: Talk, played: Played) -> None:
     """One user's sessions; every job has to end as done."""
-    key, waits, jobs = UserKey("bench", talk.user), pauses(), []
+    key, waits = UserKey("bench", talk.user), pauses()
+    jobs: list[str] = []
     for number, post, last in posts(talk, played.pace):
         messages = tuple(Incoming(role=Role(one.role), content=one.text) for one in post)
         command = Ingest(session_id=f"{talk.user}-{number}", messages=messages, timezone="UTC")

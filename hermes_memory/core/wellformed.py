@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from hermes_memory.core.candidate import (
     Affirmation,
@@ -35,15 +36,18 @@ _PROPOSED = (Source.EXPLICIT, Source.INFERRED)  # an operator's entry comes from
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200  # a user's life, and what they tell of
 _KINDS: dict[str, type] = {
     "category": Category, "polarity": Polarity, "negative": bool, "granularity": Granularity, "scope": Scope,
-    "speech_act": SpeechAct, "intent": Intent, "emotional": bool,
+    "speech_act": SpeechAct, "source": Source, "intent": Intent, "emotional": bool,
 }  # fmt: skip
 
 
-def well_formed(candidate: object) -> bool:
+def well_formed(candidate: Any) -> bool:
     """Whether every field of a candidate is of its kind and within its bounds; how long its content is is not asked."""
+    return isinstance(candidate, Candidate) and _is_filled(candidate)
+
+
+def _is_filled(candidate: Any) -> bool:
     return (
-        isinstance(candidate, Candidate)
-        and _is_span(candidate.span)
+        _is_span(candidate.span)
         and all(isinstance(getattr(candidate, name), kind) for name, kind in _KINDS.items())
         and candidate.source in _PROPOSED
         and (candidate.layer is None or isinstance(candidate.layer, Layer))
@@ -104,7 +108,7 @@ def sound(extraction: Extraction, turns: Iterable[Turn], most: int) -> tuple[Ext
     )
 
 
-def _affirms(affirmation: object) -> bool:
+def _affirms(affirmation: Any) -> bool:
     return (
         isinstance(affirmation, Affirmation)
         and _is_text(affirmation.memory_id)
@@ -112,20 +116,18 @@ def _affirms(affirmation: object) -> bool:
     )
 
 
-def _refuses(refusal: object) -> bool:
+def _refuses(refusal: Any) -> bool:
     if not isinstance(refusal, Refusal):
         return False
-    return all(isinstance(text, str) for text in (refusal.message_id, refusal.session_id)) and (
-        isinstance(refusal.reason, str) and refusal.reason in REASONS
-    )
+    texts = (refusal.message_id, refusal.session_id, refusal.reason)
+    return all(isinstance(text, str) for text in texts) and refusal.reason in REASONS
 
 
-def _is_span(span: object) -> bool:
-    return (
-        isinstance(span, Span)
-        and all(isinstance(text, str) for text in (span.message_id, span.session_id))
-        and all(type(place) is int for place in (span.start, span.end))
-    )
+def _is_span(span: Any) -> bool:
+    if not isinstance(span, Span):
+        return False
+    ids, places = (span.message_id, span.session_id), (span.start, span.end)
+    return all(isinstance(text, str) for text in ids) and all(type(place) is int for place in places)
 
 
 def _is_text(text: object, most: int | None = MAX_CONTENT_CHARS) -> bool:
@@ -142,9 +144,9 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def _in_time(*period: object) -> bool:
+def _in_time(*period: Any) -> bool:
     """Whether its times are aware, in order, and of a year somebody may speak of."""
     times = [time for time in period if time is not None]
     if not all(isinstance(time, datetime) and time.utcoffset() is not None for time in times):
         return False
-    return all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in times) and times == sorted(times)  # type: ignore[attr-defined,type-var]
+    return all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in times) and times == sorted(times)

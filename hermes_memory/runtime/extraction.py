@@ -164,7 +164,7 @@ class Extraction:
         return tuple(chosen)
 
     async def _until_closed(self) -> None:
-        """Wait until the batch is full, watched by a waiting caller, or old enough."""
+        """Wait until the batch is full, watched by a waiting caller, of a conversation that is over, or old enough."""
         timer = asyncio.ensure_future(self._user.around.clock.sleep(self._rules.delay_s))
         try:
             while not timer.done() and not self._full():
@@ -176,11 +176,13 @@ class Extraction:
     def _full(self) -> bool:
         waiting = self._waiting()
         watched = any(turn.job_id in self._user.watches for turn in waiting)
+        sessions = self._user.state.sessions
+        over = any(turn.session_id in sessions and sessions[turn.session_id].ended for turn in waiting)
         sized = (
             len(waiting) >= self._rules.turns
             or sum(len(turn.content) for turn in waiting) >= self._rules.chars
         )
-        return watched or sized or not waiting
+        return watched or over or sized or not waiting
 
     async def _read(self, places: tuple[Place, ...], attempts: int) -> None:
         """Read one batch, trying again; one that cannot be read is parked for long, and its jobs say why.

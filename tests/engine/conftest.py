@@ -9,14 +9,18 @@ import httpx
 import pytest
 
 from tests.engine.cluster import EngineCluster, engine_cluster
+from tests.engine.settings import set_environment
 
 LOAD_AND_TEST_S = 420  # the test that needs the engine first pays for its start
 
-collect_ignore_glob = [] if importlib.util.find_spec("vllm") else ["test_*.py"]
+HERE = importlib.util.find_spec("vllm") is not None
+collect_ignore_glob = [] if HERE else ["test_*.py"]
+if HERE:
+    set_environment()  # else an engine wants nearly all of the machine's memory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ray comes last: an engine that this process starts itself does not come up after it."""
+    """Ray comes last, and no engine of this process beside it."""
     for item in items:
         if "tests/engine/" in item.path.as_posix() and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LOAD_AND_TEST_S))

@@ -27,7 +27,7 @@ from tests.cluster.harness import free_port
 from tests.engine.cluster import LOAD_S
 from tests.engine.place import running
 from tests.engine.playing import play
-from tests.engine.settings import CONTEXT, ENVIRONMENT, fast_type, overrides
+from tests.engine.settings import CONTEXT, fast_type, overrides
 
 NAME, KEY = "small", "sk-made-up"
 TURNS = 4
@@ -46,7 +46,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with log.open("wb") as said:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
-            env={**os.environ, **ENVIRONMENT},
+            env=dict(os.environ),
         )  # fmt: skip
     try:
         _wait(process, f"http://127.0.0.1:{port}/health", log)
@@ -88,7 +88,7 @@ def chat(url: str, *, key: str = KEY, model: str = NAME) -> ChatModel:
 
 async def test_the_answer_keeps_to_the_schema_and_the_static_part_is_read_once(url: str) -> None:
     model = chat(url)
-    asked = replace(EXTRACTION, max_tokens=400)
+    asked = replace(EXTRACTION, max_tokens=96)
     try:
         first, second = await model.answer(asked), await model.answer(_of(asked, "I live in Oslo."))
         verdicts = await model.answer(replace(OPINION, max_tokens=64))

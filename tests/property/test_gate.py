@@ -103,11 +103,11 @@ def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
             candidate, span=Span(ids, start, draw(st.integers(start, len(turn.content) + 1)), turn.session_id)
         )
     if field == "digits":
-        other = str(draw(st.integers(0, 99)))
+        figure = str(draw(st.integers(0, 99)))
         return replace(
             candidate,
-            content=re.sub(r"\d+", other, candidate.content),
-            object=re.sub(r"\d+", other, candidate.object),
+            content=re.sub(r"\d+", figure, candidate.content),
+            object=re.sub(r"\d+", figure, candidate.object),
         )
     parts = words(getattr(candidate, field))
     at, other = draw(st.integers(0, len(parts))), draw(st.integers(0, len(parts)))
@@ -120,7 +120,8 @@ def _twist(draw: st.DrawFn, turn: Turn, candidate: Candidate) -> Candidate:
         del parts[at]
     elif at < len(parts) and other < len(parts):
         parts[at], parts[other] = parts[other], parts[at]
-    return replace(candidate, **{field: "".join(parts)[:256]})
+    changed: dict[str, Any] = {field: "".join(parts)[:256]}
+    return replace(candidate, **changed)
 
 
 def pieces(text: str) -> set[str]:

@@ -244,7 +244,7 @@ class Life(RuleBasedStateMachine):
             text, session=session, at=self.person.now - timedelta(days=days_ago), scene=scene,
             message=f"m{self.number}", turn={"role": fields.pop("role")}, **fields,
         )  # fmt: skip
-        self.said[session, said.turn.message_id] = text
+        self.said[session, said.turn.message_id] = said.turn.content
         return said
 
     def pick(self, number: int, *locks: Lock) -> Memory | None:

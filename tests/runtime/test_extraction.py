@@ -14,6 +14,7 @@ from hermes_memory.app.commands import (
     Command,
     Delete,
     Edit,
+    EndSession,
     EraseKind,
     EraseUser,
     GetMemory,
@@ -103,6 +104,14 @@ async def test_someone_who_waits_closes_the_batch_at_once(world: World) -> None:
     assert [change["memory_id"] for change in job["changes"]] == [
         dog["id"]
     ]  # each job hears of its own words
+
+
+async def test_the_end_of_the_conversation_closes_the_batch_at_once(world: World) -> None:
+    host = await world.start()
+    await world.say(host, "a cat", session="s1")
+    await world.say(host, "a dog", session="s2")
+    await host.execute(KEY, EndSession(session_id="s1"), "end")
+    await until(lambda: world.distiller.read == [["a cat", "a dog"]])
 
 
 async def test_the_model_sees_the_turns_before_and_what_the_words_touch(world: World) -> None:

@@ -171,6 +171,15 @@ def test_our_answer_keeps_to_the_contract_and_quotes_the_user() -> None:
     ]
 
 
+def test_our_answer_is_as_short_as_the_contract_wants_it_however_long_the_user_talks() -> None:
+    answers = OurAnswers(RULES, DIMENSIONS)
+    text = "I was at the market " + "where I met my neighbour and her dog " * 20 + "yesterday."
+    answers.request = ExtractionRequest(turns=(said_turn("s", 0, text),))
+    said = parse(answers(_asked(FORM))).statements
+    assert said
+    assert all(one.object in text and one.quote in text for one in said)
+
+
 def test_our_answer_to_small_talk_is_nothing() -> None:
     answers = OurAnswers(RULES, DIMENSIONS)
     answers.request = ExtractionRequest(turns=(said_turn("s", 0, "Thanks!"),))
@@ -221,7 +230,7 @@ def test_a_talk_in_posts_of_one_exchange_is_a_call_each_and_a_backfill_one_for_e
     answered = [Message("assistant", "Nice."), *[Message("assistant", "I see.")] * 4]
     session = tuple(message for pair in zip(said, answered, strict=True) for message in pair)
     data = DataSet("made up", (Talk("someone", (session,)),))
-    each = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), embedder="hash")
+    each = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), delay_s=2.0, embedder="hash")
     burst = ours(data, Pace.SESSIONS, OurAnswers(RULES, DIMENSIONS), embedder="hash")
     patient = ours(data, Pace.EXCHANGES, OurAnswers(RULES, DIMENSIONS), delay_s=1_000.0, embedder="hash")
     assert (each.adds, len(each.calls), each.usage.invalid, each.fell_back) == (5, 5, 0, 0)

@@ -5,6 +5,7 @@ Each row is a turn, the fields that lie, and the reason code. Below them stand t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -15,13 +16,25 @@ import numpy as np
 import pytest
 
 from hermes_memory.adapters.dimension_file import load_dimensions
+from hermes_memory.adapters.hash_embedder import HashEmbedder
+from hermes_memory.app.distil import LocalDistiller, distil
 from hermes_memory.core.board import Board
 from hermes_memory.core.bounded import Entrance, refusal
-from hermes_memory.core.candidate import Affirmation, Candidate, Extraction, Marker, Refusal, Span
+from hermes_memory.core.candidate import (
+    Affirmation,
+    Candidate,
+    Extraction,
+    ExtractionRequest,
+    Marker,
+    Refusal,
+    Span,
+)
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import Category, Layer, Lock, Memory, Polarity, Role, Source, Turn
+from hermes_memory.core.reasons import Reason
 from hermes_memory.core.settle import Settlement, Surroundings
 from hermes_memory.core.wellformed import sound
+from hermes_memory.ports.embedder import Vectors
 from tests.small_world import NOW, a_memory, a_turn, default_rules, grounding, never_similar, vector
 
 MINUS = Polarity.NEGATIVE
@@ -107,6 +120,8 @@ OBJECTS: list[Row] = [
     ("我喜欢花，生意很好", {"object": "花生", "dimension": "food"}, GROUND),
     ("I live in Leeds", {"object": "Leeds", "entities": ("Leeds", "Harvard")}, GROUND),
     ("我住在苏州", {"object": "苏州", "entities": ("张伟",)}, GROUND),
+    ("I started guitar recently", {"object": "guitar", "entities": ("1999",), "dimension": "instrument"}, GROUND),
+    ("I play guitar", {"object": "guitar", "entities": (str(NOW.year),), "dimension": "instrument"}, GROUND),
     ("卡号[card]", {"object": "[card]"}, "privacy"),
 ]  # fmt: skip
 NEGATIONS: list[Row] = [
@@ -186,6 +201,7 @@ SHAPES: list[Row] = [
     ("我住在苏州", {"object": "苏州", "importance": True}, SCHEMA),
     ("我住在苏州", {"object": None}, SCHEMA),
     ("我住在苏州", {"object": "苏州", "category": "FACT"}, SCHEMA),
+    ("我住在苏州", {"object": "苏州", "source": "inferred"}, SCHEMA),
     ("我住在苏州", {"object": "苏州", "span": None}, SCHEMA),
     ("我住在苏州", {"object": "苏州", "span": Span(["said"], 0, 5, "s1")}, SCHEMA),  # type: ignore[arg-type]
     ("我住在苏州", {"object": "苏州", "span": Span("said", 0.0, 5.0, "s1")}, SCHEMA),  # type: ignore[arg-type]
@@ -227,6 +243,10 @@ TRUE: list[tuple[str, dict[str, Any]]] = [
     ("I gave up coffee", {"object": "coffee", "polarity": MINUS, "dimension": "drink_preference"}),
     ("我妈妈住在苏州", {"subject": "妈妈", "object": "苏州"}),
     ("我昨天搬到苏州", {"content": "我昨天搬到苏州（2026-01-01）", "object": "苏州", "valid_from": datetime(2026, 1, 1, tzinfo=UTC)}),
+    ("I started guitar five years ago", {"object": "guitar", "entities": (str(NOW.year - 5),), "dimension": "instrument"}),
+    ("I got a dog last year", {"object": "dog", "entities": (str(NOW.year - 1),), "dimension": "pet"}),
+    ("I was born on 3 May 1990", {"object": "3 May 1990", "entities": ("1990-05-03",), "dimension": "birthday"}),
+    ("Tomorrow I see Rome", {"object": "Rome", "entities": (f"{NOW:%Y-%m-%d}",), "valid_from": NOW, "dimension": "plan"}),
     ("不对，我住在苏州", {"quote": "我住在苏州", "object": "苏州", "markers": frozenset({Marker.CORRECTION})}),
 ]  # fmt: skip
 
@@ -334,7 +354,42 @@ def test_spec_4_1_ten_thousand_candidates_write_a_bounded_number_of_changes() ->
     assert len(list(settlement.board.changed)) == 1
     reasons = [change.reason for change in settlement.board.changes]
     assert len(reasons) < 200
-    assert reasons.count("too_many") == 1
+    assert reasons.count(Reason.TOO_MANY) == 1
+
+
+class Liar:
+    """An extractor that proposes whatever it was given. Port: ``Extractor``."""
+
+    name = "liar"
+
+    def __init__(self, *candidates: Candidate) -> None:
+        self._candidates = candidates
+
+    async def extract(self, request: ExtractionRequest) -> Extraction:
+        return Extraction(extractor=self.name, candidates=self._candidates)
+
+
+class Counting(HashEmbedder):
+    """Counts what it embeds. Port: ``Embedder``."""
+
+    texts: int = 0
+
+    async def passages(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return await super().passages(texts)
+
+
+async def test_spec_4_1_1_what_is_over_the_bound_or_has_no_shape_is_not_even_embedded() -> None:
+    turn = said("I live in Leeds")
+    one = propose(turn, object="Leeds")
+    embedder, rules = Counting(), default_rules().entry
+    bad = replace(one, content="\ud800" * 1_000_000)
+    distiller = LocalDistiller(Liar(bad, *[one] * 10_000), embedder, rules.most_candidates)
+    distilled = await distil(distiller, ExtractionRequest(turns=(turn,)), rules, dimensions())
+    assert embedder.texts == len(distilled.vectors) == rules.most_candidates - 1
+    reasons = {refusal.reason for refusal in distilled.extraction.refusals}
+    assert reasons == {Reason.SCHEMA, Reason.TOO_MANY}
+    await distiller.aclose()
 
 
 def test_spec_4_1_8_the_same_candidate_twice_adds_once() -> None:

@@ -454,7 +454,12 @@ def test_a_slot_that_is_called_for_is_ranked_whatever_was_nominated() -> None:
 
 def test_what_was_said_beside_a_nominated_episode_is_ranked_with_its_neighbours() -> None:
     person = Person()
-    episode: dict[str, Any] = {"dimension": SAID, "category": Category.EVENT, "layer": None}
+    episode: dict[str, Any] = {
+        "dimension": SAID,
+        "predicate": SAID,
+        "category": Category.EVENT,
+        "layer": None,
+    }
     for name in (*"abcdefgh", "x"):
         session = "s2" if name == "x" else "s1"
         said = say(

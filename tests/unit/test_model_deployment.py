@@ -43,7 +43,7 @@ def test_so_many_replicas_with_so_many_gpus_each() -> None:
         "max_queued_requests": 256,
         "graceful_shutdown_wait_loop_s": 0.2,
         "graceful_shutdown_timeout_s": 45.0,
-        "health_check_period_s": 5.0,
+        "health_check_period_s": 2.0,
         "health_check_timeout_s": 30.0,
         "ray_actor_options": {"num_cpus": 0.0, "num_gpus": 2},
     }

@@ -11,7 +11,7 @@ import pytest
 
 from hermes_memory.adapters.model_extractor.contract import Statement
 from hermes_memory.adapters.model_extractor.floor_file import load_floor
-from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.locating import MOST, occurrences
 from hermes_memory.core.candidate import Candidate, ExtractionRequest, Marker, SpeechAct
 from hermes_memory.core.model import Category, Intent, Polarity, Role, Scope, Source
 from hermes_memory.core.reasons import Reason
@@ -256,6 +256,7 @@ def test_where_words_stand() -> None:
     assert occurrences(text, "it's", [(0, 8)]) == []
     assert occurrences(text, " \u200b", whole) == []
     assert occurrences("aXa", "a", [(0, 3)]) == [(0, 1), (2, 3)]
+    assert len(occurrences("a" * 99, "a", [(0, 99)])) == len(occurrences("Ａ" * 99, "A", [(0, 99)])) == MOST
 
 
 @pytest.mark.parametrize("text", ["", "[", "[same]\ngroups = 5", '[nobody]\nzh = "("\nen = ""'])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from hermes_memory.adapters.model_extractor.contract import Confirmation
 from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
 from hermes_memory.adapters.model_extractor.locating import occurrences
-from hermes_memory.adapters.model_extractor.placing import Place, placed
+from hermes_memory.adapters.model_extractor.placing import Place, placed, quoted_at
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard
 from hermes_memory.adapters.rule_extractor.affirming import names
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
-from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import Affirmation, Marker, Span
 from hermes_memory.core.model import LIVE, USER, Memory, Turn
 from hermes_memory.core.reasons import Reason
@@ -24,7 +23,7 @@ def affirmation(
 ) -> Affirmation | Reason:
     """That a user turn affirms a memory in words that name it, or why it does not. A bare "ok" affirms nothing."""
     heard = hearing.of(turn)
-    spans = occurrences(turn.content, said.quote, outside_blocks(turn.content))
+    spans = quoted_at(said.quote, heard)
     if not spans:
         return Reason.UNGROUNDED
     if all(heard.is_filler(start, end) for start, end in spans):

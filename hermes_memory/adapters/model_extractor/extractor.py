@@ -168,7 +168,7 @@ class ModelExtractor:
     def _silent(self, request: ExtractionRequest, hearing: Hearing) -> Extraction:
         """Nobody is asked about thanks and greetings."""
         read = Read()
-        account(read, replace(sheet_of(request), clipped=()), request, hearing)
+        account(read, sheet_of(request), request, hearing)
         return Extraction(extractor=self.name, refusals=tuple(read.refusals))
 
     def _fall_back(

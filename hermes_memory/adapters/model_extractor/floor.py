@@ -7,11 +7,12 @@ words. Where the rules read the same object themselves, their dimension and pola
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_memory.adapters.model_extractor.contract import Statement
 from hermes_memory.adapters.model_extractor.floor_file import FloorRules
 from hermes_memory.adapters.model_extractor.placing import Place, is_chinese, is_own, placed
+from hermes_memory.adapters.model_extractor.prompt import MAX_TURN_CHARS
 from hermes_memory.adapters.model_extractor.shaping import EVENT, OPINION, PLAN, Shaper
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard, RuleExtractor
@@ -66,22 +67,17 @@ class Floor:
         self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
-        """The request's user turns, heard and read by rule."""
+        """What a model is shown of the request's user turns, heard and read by rule."""
         heard: dict[tuple[str, str], Heard] = {}
         questions: dict[tuple[str, str], str] = {}
         before = request.context[-1] if request.context else None
-        for turn in request.turns:
+        turns = tuple(replace(turn, content=turn.content[:MAX_TURN_CHARS]) for turn in request.turns)
+        for turn in turns:
             if turn.role is Role.USER:
-                key = turn.session_id, turn.message_id
-                heard[key] = Heard(turn, self._extractor.rules)
-                asked = (
-                    before is not None
-                    and before.role is Role.ASSISTANT
-                    and before.session_id == turn.session_id
-                )
-                questions[key] = before.content if asked and before is not None else ""
+                heard[_key(turn)] = Heard(turn, self._extractor.rules)
+                questions[_key(turn)] = _question(turn, before)
             before = turn
-        return Hearing(heard, self._extractor.read(request), questions)
+        return Hearing(heard, self._extractor.read(replace(request, turns=turns)), questions)
 
     def candidate(self, said: Statement, turn: Turn, hearing: Hearing) -> Candidate | Reason:
         """The candidate that a statement about a user turn becomes, or why it does not."""
@@ -289,6 +285,13 @@ class Floor:
         """Whether statements of it are frozen at once, kept apart, or never settled without asking."""
         known = self._dimensions
         return bool(known.safety(key) or known.sensitive(key) or known.freeze_class(key))
+
+
+def _question(turn: Turn, before: Turn | None) -> str:
+    """What the assistant said just before, in the same conversation."""
+    if before is None or before.role is not Role.ASSISTANT or before.session_id != turn.session_id:
+        return ""
+    return before.content[:MAX_TURN_CHARS]
 
 
 def _key(turn: Turn) -> tuple[str, str]:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 _ALIKE = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "“": '"', "”": '"', "「": '"', "」": '"', "…": "…"}
 )
+MOST = 8  # places of the same words that are looked at
 _NOTHING = frozenset({"Cf", "Cc", "Cs"})  # marks without a width, and controls
 
 
 def occurrences(
     text: str, words: str, within: Sequence[tuple[int, int]], *, case: bool = True
 ) -> list[tuple[int, int]]:
-    """The stretches of ``text`` that say ``words``, inside one of ``within``: verbatim ones, else folded ones.
+    """The stretches of ``text`` that say ``words``, inside one of ``within``: verbatim ones, else folded ones; the first few.
 
     Folded: runs of white space are one space, wide letters narrow, curly quotes straight, marks without a width gone;
     without ``case`` also capitals small. The offsets are those of ``text`` itself.
     """
-    if case and words.strip() and (exact := [*_exact(text, words.strip(), within)]):
+    if case and words.strip() and (exact := [*islice(_exact(text, words.strip(), within), MOST)]):
         return exact
     sought, _ = _folded(words, case=case)
     sought = sought.strip()
     if not sought:
         return []
-    return [span for start, end in within for span in _found(text, start, end, sought, case=case)]
+    spans = (span for start, end in within for span in _found(text, start, end, sought, case=case))
+    return [*islice(spans, MOST)]
 
 
 def _exact(text: str, words: str, within: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

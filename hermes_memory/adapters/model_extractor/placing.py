@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hermes_memory.adapters.model_extractor.locating import occurrences
+from hermes_memory.adapters.model_extractor.prompt import MAX_TURN_CHARS
 from hermes_memory.adapters.rule_extractor import Heard, HeardClause
 from hermes_memory.core.bounded import outside_blocks
 from hermes_memory.core.candidate import SpeechAct
@@ -37,11 +38,17 @@ class Place:
 
 def placed(quote: str, thing: str, heard: Heard) -> Place | None:
     """Where a quote stands, in its whole clauses, with ``thing`` within them: in words that are meant, else the first."""
-    spans = occurrences(heard.turn.content, quote, outside_blocks(heard.turn.content))
+    spans = quoted_at(quote, heard)
     spans = [span for span in spans if not heard.within_marks(*span)] or spans
     found = [place for span in spans if (place := _widened(thing, heard, *span)) is not None]
     meant = (place for place in found if heard.act_at(place.object_start) is SpeechAct.STATEMENT)
     return next(meant, found[0] if found else None)
+
+
+def quoted_at(quote: str, heard: Heard) -> list[tuple[int, int]]:
+    """Where a quote stands in what a model was shown of a turn."""
+    text = heard.turn.content[:MAX_TURN_CHARS]
+    return occurrences(text, quote, outside_blocks(text))
 
 
 def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hermes_memory.adapters.model_extractor.affirmations import affirmation
 from hermes_memory.adapters.model_extractor.contract import Answer, Correction, Statement
 from hermes_memory.adapters.model_extractor.floor import Floor, Hearing
-from hermes_memory.adapters.model_extractor.prompt import Sheet
+from hermes_memory.adapters.model_extractor.prompt import MAX_TURN_CHARS, Sheet
 from hermes_memory.core.candidate import Affirmation, Candidate, ExtractionRequest, Marker, Refusal
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import MAX_CONTENT_CHARS, Category, Role, Turn
@@ -134,7 +134,7 @@ def _turn_of(alias: str, quote: str, sheet: Sheet, request: ExtractionRequest) -
     if turn is not None and turn.role is not Role.USER:
         return Reason.NOT_A_USER_TURN
     words = normal(quote)
-    if turn is not None and words and words in normal(turn.content):
+    if turn is not None and words and words in normal(turn.content[:MAX_TURN_CHARS]):
         return turn
     others = (one for one in (*request.context, *request.turns) if one.role is not Role.USER)
     if words and any(words in normal(one.content) for one in others):

@@ -99,15 +99,19 @@ class Shaper:
             spans = occurrences(place.turn.content, said.when, [(place.start, place.end)], case=False)
         found = (place.heard.moment(start, end, markers) for start, end in spans)
         moment = next((one for one in found if one is not None), None)
-        clause = place.clause
-        ahead = moment is not None and moment.side(place.turn.created_at) > 0
-        if moment and ahead and self._done.search(place.heard.mirror, clause.start, clause.end):
-            moment = moment.before()
-            if moment.ahead:
-                return None  # what has happened is not ahead, and when it was is not said
+        moment = self._not_ahead(moment, place) if moment else None
         if moment is None or (place.object_start < moment.end and moment.start < place.object_end):
             return None
         return moment
+
+    def _not_ahead(self, moment: Moment, place: Place) -> Moment | None:
+        """What has happened is not ahead: the last such time, or none where when it was is not said."""
+        clause = place.clause
+        ahead = moment.side(place.turn.created_at) > 0
+        if not (ahead and self._done.search(place.heard.mirror, clause.start, clause.end)):
+            return moment
+        earlier = moment.before()
+        return None if earlier.ahead else earlier
 
     def _content(self, said: Statement, place: Place, moment: Moment | None) -> str:
         """In the model's choice of the user's words, else the clauses themselves."""

@@ -53,6 +53,7 @@ class Heard:
         parts = tuple(sentences(self.mirror, rules.grammar.clause_break))
         self._tone: Tone = listen(self.mirror, parts, rules.speech, rules.grammar)
         self.clauses = tuple(self._clauses(parts))
+        self._marked = (*quoted(self.mirror), *(hit.span() for hit in _TITLE.finditer(self.mirror)))
 
     @property
     def filler(self) -> bool:
@@ -95,8 +96,7 @@ class Heard:
 
     def within_marks(self, start: int, end: int) -> bool:
         """Whether the stretch lies wholly within quotation marks, or in a title."""
-        marked = (*quoted(self.mirror), *(hit.span() for hit in _TITLE.finditer(self.mirror)))
-        return any(a < start and end < b for a, b in marked)
+        return any(a < start and end < b for a, b in self._marked)
 
     def habit(self, start: int, end: int) -> bool:
         """Whether a condition there is on something real ("if I eat dairy I get cramps")."""
