@@ -17,7 +17,19 @@ from hermes_memory.errors import InvalidConfig
 
 NAMING = "naming"  # the class of forms of address; the others that may freeze at once are safety classes
 _LISTS = ("frame", "copulas", "equal")
-_SHAPES = ("negators", "apart", "breaks", "resumes", "against", "kept", "corrects", "asks", "times", "bare")
+_SHAPES = (
+    "negators",
+    "apart",
+    "breaks",
+    "resumes",
+    "against",
+    "kept",
+    "limits",
+    "corrects",
+    "asks",
+    "times",
+    "bare",
+)
 _SIZES = ("answer_chars", "answer_words")
 _TABLES = {*_LISTS, *_SHAPES, *_SIZES, "figures", "contractions", "cues"}
 CUES = frozenset({NAMING, *SafetyClass, *Sensitive})

@@ -8,6 +8,7 @@ words add no fact, which negate, and which tell of health or faith is data (``co
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,7 @@ _ALONE = re.compile(r"\|?(\d+)\|?")
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD = 10_000
+_COUNTED = re.compile(r"[零〇一二两三四五六七八九十百千万\d]*[个只条位名家辆台部把本张间套份件种次匹头]")
 _SIGN = re.compile(r"[^\w\s，。、；：？！“”‘’（）()《》〈〉「」『』【】…—–\-.,;:?!'\"·/~～\u0300-\u036f]")
 _HIDDEN = "\u25a1"  # stands where a phrase was that only looks like a negation
 
@@ -38,6 +40,7 @@ class Lexicon:
     ``apart``, the phrases in which one negates nothing. ``breaks``: where a clause ends. ``resumes``: what follows a thing
     that stands before its verb ("香菜我不吃", "peanuts I can't eat"). ``against``: words by which a
     thing is disliked, given up or over. ``kept``: words that tell whether it is so, and may not be left out.
+    ``limits``: to what a negation may be limited.
     ``corrects``: words by which a turn puts an earlier one right. ``asks``: what a question ends with. ``times``: words
     that name a time. ``bare``: what says yes and nothing else. ``cues``: literal words of a class that freezes at once or
     is sensitive. ``answer_chars``, ``answer_words``: the longest answer, in Chinese characters and in Latin words.
@@ -54,6 +57,7 @@ class Lexicon:
     resumes: Pattern
     against: Pattern
     kept: Pattern
+    limits: Pattern
     corrects: Pattern
     asks: Pattern
     times: Pattern
@@ -130,7 +134,7 @@ class Grounding:
         self.read = lru_cache(maxsize=4096)(self._read)
 
     def _read(self, text: str) -> Reading:
-        plain = self._plain(text)
+        plain = self._plain("".join(char for char in text if unicodedata.category(char) != "Cf"))
         line: list[str] = []
         words: set[str] = set()
         latin: list[tuple[int, int, frozenset[str]]] = []
@@ -183,11 +187,17 @@ class Grounding:
             return True
         return bool(_LETTER.search(part)) and not self._token(part).isdisjoint(text.words)
 
-    def shares(self, thing: str, text: Reading) -> bool:
-        """Whether a word of ``thing`` that names something stands in the text."""
-        words = (word for word in self.read(thing).words if _LETTER.search(word))
-        telling = (word for word in words if word not in self._stop and not self._adds_nothing(word, ()))
+    def shares(self, thing: str, text: Reading, *, beside: Reading | None = None) -> bool:
+        """Whether a word of ``thing`` that names something, and is none of those ``beside``, stands in the text."""
+        telling = self.telling(self.read(thing))
+        if beside is not None:
+            telling = [word for word in telling if word not in beside.words and word not in beside.line]
         return any(self._covered(word, (text,)) for word in telling)
+
+    def telling(self, text: Reading) -> list[str]:
+        """The words of a text that name something, and not only how many."""
+        words = (word for word in text.words if _LETTER.search(word) and not _COUNTED.fullmatch(word))
+        return [word for word in words if word not in self._stop and not self._adds_nothing(word, ())]
 
     def _same_number(self, word: str, text: Reading) -> bool:
         if _NUMERAL.fullmatch(word):
@@ -289,9 +299,14 @@ class Grounding:
         return any(start <= at < stop for at in text.negators)
 
     def left_out(self, content: Reading, quote: Reading, start: int, end: int) -> bool:
-        """Whether ``content`` leaves out a word of that clause which tells whether it is so."""
+        """Whether ``content`` leaves out a word of that clause, also behind its own, which tells whether it is so."""
+        breaks = (hit.start() for hit in self.lexicon.breaks.finditer(quote.plain, end))
+        end = next(breaks, len(quote.plain))
+        shapes = (self.lexicon.kept, self.lexicon.limits) if content.negators else (self.lexicon.kept,)
         return any(
-            hit.group() not in content.plain for hit in self.lexicon.kept.finditer(quote.plain, start, end)
+            hit.group() not in content.plain
+            for shape in shapes
+            for hit in shape.finditer(quote.plain, start, end)
         )
 
     # what kind of text

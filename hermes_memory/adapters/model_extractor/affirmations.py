@@ -67,7 +67,25 @@ def _refusal(memory: Memory, place: Place, hearing: Hearing, floor: Floor) -> Re
     about = subject is not None and (subject == memory.subject or people.alike(subject, memory.subject))
     if not about or memory.status not in LIVE or clause.markers & _CHANGES:
         return Reason.UNGROUNDED
+    if not _says_it(memory, place, floor):
+        return Reason.UNGROUNDED
     return Reason.UNGROUNDED if _denies(memory, place, hearing, floor) else None
+
+
+def _says_it(memory: Memory, place: Place, floor: Floor) -> bool:
+    """Whether more is said than the object's name: "my train stops in Leeds" is not "I live in Leeds"."""
+    heard, clause, read = place.heard, place.clause, floor.grounding.read
+    said = read(heard.turn.content[clause.said : clause.end])
+    before = read(heard.turn.content[clause.said : place.object_start])
+    after = read(heard.turn.content[place.object_end : clause.end])
+    if floor.rules.still.search(heard.mirror, clause.sentence.start, clause.sentence.end):
+        return True
+    cue = floor.rules.cues.get(memory.dimension)
+    if cue is not None and cue.search(heard.mirror, clause.said, clause.end):
+        return True
+    if floor.grounding.shares(memory.content, said, beside=read(memory.object)):
+        return True
+    return not (floor.grounding.telling(before) or floor.grounding.telling(after))
 
 
 def _denies(memory: Memory, place: Place, hearing: Hearing, floor: Floor) -> bool:

@@ -16,17 +16,19 @@ from hermes_memory.adapters.model_extractor.prompt import MAX_TURN_CHARS
 from hermes_memory.adapters.model_extractor.shaping import EVENT, OPINION, PLAN, Shaper
 from hermes_memory.adapters.model_extractor.subjects import whose
 from hermes_memory.adapters.rule_extractor import Heard, RuleExtractor
+from hermes_memory.adapters.rule_extractor.data import Regex
 from hermes_memory.adapters.rule_extractor.lasting import CIRCUMSTANCE, NOTE
 from hermes_memory.adapters.rule_extractor.speech import REASON_OF
 from hermes_memory.core.candidate import Candidate, Extraction, ExtractionRequest, Marker, SpeechAct
-from hermes_memory.core.dimensions import Dimensions
+from hermes_memory.core.dimensions import Dimensions, SafetyClass
 from hermes_memory.core.grounding import Grounding
-from hermes_memory.core.model import USER, Role, Turn
+from hermes_memory.core.model import USER, Polarity, Role, Turn
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.text import normal
 
 # What fits no dimension of its own: whether it is worth keeping is the rules' to say.
 LOOSE = frozenset({NOTE, CIRCUMSTANCE, EVENT, "event_detail", OPINION, "mood", "need"})
+ADDRESS = "form_of_address"
 _WEIGHED = frozenset({"goal", PLAN, "need", "mood"})  # may be told of what is not so yet
 _STANDING = frozenset({Marker.HABITUAL, Marker.LASTING_CHANGE})
 
@@ -62,7 +64,7 @@ class Floor:
     ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
         self.grounding = grounding
-        self._shaper = Shaper(extractor.rules, dimensions, rules.done)
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """What a model is shown of the request's user turns, heard and read by rule."""
@@ -97,6 +99,11 @@ class Floor:
         subject = self._subject(said, place, key, rule)
         if rule is None and key not in _WEIGHED and _is_conditional(place):
             return Reason.HYPOTHETICAL
+        figure = self._dimensions.safety(key) == SafetyClass.ALLERGY and self.rules.figure.search(place.thing)
+        if figure or (key not in LOOSE and self._is_cut(place)):
+            return Reason.UNGROUNDED
+        if self._is_turned(said, place, hearing.question.get(_key(turn), "")):
+            return Reason.UNGROUNDED
         if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
             return Reason.UNGROUNDED
         declared = rule is None and said.source == "explicit"  # the gate refuses the other
@@ -110,10 +117,38 @@ class Floor:
         A value that only one can hold would take the place of another: "Hangzhou's food is fine" is no address.
         """
         key, cue = said.dimension, self.rules.cues.get(said.dimension)
-        if key not in self._dimensions:
+        named_by = self.rules.named_by.search(place.heard.mirror, place.clause.start, place.clause.end)
+        if key not in self._dimensions or (key == ADDRESS and named_by is not None):
             return NOTE
-        read = any(item.dimension == key for item in readings)
-        return key if cue is None or read or cue.search(place.heard.mirror, place.start, place.end) else NOTE
+        if cue is None or any(item.dimension == key for item in readings):
+            return key
+        told = cue.search(place.heard.mirror, *self._stretch(cue, place)) or self._is_beside(key, place)
+        return key if told else NOTE
+
+    def _stretch(self, cue: Regex, place: Place) -> tuple[int, int]:
+        """The part of the words, between its "and"s, that holds the object: "born in Porto and work in Lisbon".
+
+        A verb right before an "and" shares its object with the next one: "live and work in Lisbon".
+        """
+        text, start, end = place.heard.mirror, place.start, place.end
+        for hit in self.rules.joint.finditer(text, place.start, place.end):
+            if hit.end() <= place.object_start:
+                shared = any(one.end() == hit.start() for one in cue.finditer(text, start, hit.start()))
+                start = start if shared else hit.end()
+            elif hit.start() >= place.object_end:
+                end = min(end, hit.start())
+        return start, end
+
+    def _is_beside(self, key: str, place: Place) -> bool:
+        """Whether words of the dimension end where the object begins: "I'm Tom", not "I'm fond of Tom"."""
+        beside, text = self.rules.beside.get(key), place.heard.mirror[: place.clause.end]
+        if beside is None:
+            return False
+        upto = place.heard.mirror[: place.object_start]
+        ending = beside.search(upto, place.clause.start)
+        if ending is not None and ending.end() == place.object_start:
+            return True
+        return any(hit.end() == place.object_start for hit in beside.finditer(text, place.clause.start))
 
     def _act(self, said: Statement, place: Place, key: str) -> SpeechAct:
         """What the user does there: the rules' word, else the model's; a safety statement made in anger still is one."""
@@ -147,6 +182,36 @@ class Floor:
         if found is None or place.clause.subject is not None:
             return False
         return not place.heard.user_between(found.end(), place.object_start)
+
+    def _is_of_a_thing(self, place: Place) -> bool:
+        """Whether a thing or an animal is spoken of before the object, and the user not since."""
+        hits = [*self.rules.things.finditer(place.heard.mirror, place.clause.start, place.object_start)]
+        return bool(hits) and not place.heard.user_between(hits[-1].end(), place.object_start)
+
+    def _is_cut(self, place: Place) -> bool:
+        """Whether the object is part of a longer name: 猫 of 熊猫, 上海 of 上海路, "vegan" of "a vegan roommate"."""
+        rules, text, end = self.rules, place.heard.mirror, place.clause.end
+        if rules.behind.match(text, place.object_end, end) or rules.persons.match(
+            text, place.object_end, end
+        ):
+            return True
+        return any(
+            hit.start() <= place.object_start
+            and place.object_end <= hit.end()
+            and hit.span() != (place.object_start, place.object_end)
+            for hit in rules.longer.finditer(text, place.clause.start, end)
+        )
+
+    def _is_turned(self, said: Statement, place: Place, question: str) -> bool:
+        """Whether the words around the object say something else of it than that it is so, or is not."""
+        rules, mirror = self.rules, place.heard.mirror[: place.object_start]
+        start, positive = place.clause.start, said.polarity is Polarity.POSITIVE
+        if rules.lesser.search(mirror, start) or (positive and rules.excepted.search(mirror, start)):
+            return True
+        if not positive and rules.doubled.search(mirror, start):
+            return True
+        bare = bool(question) and not place.heard.user_between(place.clause.said, place.clause.end)
+        return bare and rules.told.match(place.heard.mirror, place.object_end, place.clause.end) is not None
 
     def _is_unreal(self, place: Place) -> bool:
         """Whether the sentence weighs, wishes or plays what it says of the object."""
@@ -202,8 +267,16 @@ class Floor:
         return rule.polarity is not said.polarity and not avoids
 
     def _is_literal(self, key: str, place: Place, question: str) -> bool:
-        """Whether a word of its class stands in the words, or in the question, where it protects or freezes."""
-        read = self.grounding.read
+        """Whether a word of its class stands in the words, or in the question, where it protects or freezes.
+
+        "I treat patients with diabetes" and "a song called Allergic" have the word and not the meaning.
+        """
+        clause, read = place.clause, self.grounding.read
+        if self._guarded(key) and (
+            self.rules.elsewhere.search(place.heard.mirror, clause.start, clause.end)
+            or self._is_of_a_thing(place)
+        ):
+            return False
         named = [name for name in (self._dimensions.safety(key), self._dimensions.freeze_class(key)) if name]
         said = read(place.turn.content[place.start : place.end]), read(question)
         return not named or any(self.grounding.cue(name, *said) for name in named)

@@ -20,8 +20,12 @@ class FloorRules:
     """Shapes of words, and who is who.
 
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
-    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
-    stands in what bears on it.
+    about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
+    somebody else's; ``things``, ``figure``: what has no illness, and is none; ``longer``,
+    ``behind``: of which an object may be no part; ``persons``, ``named_by``: who is so, and says so; ``joint``: between two statements of a clause; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
+    ``wished``: before what is no fact yet; ``told``: behind what is no answer; ``still``: what says that something goes on;
+    ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
+    stands in what bears on it; ``beside``: words that do if the value follows right behind them.
     """
 
     nobody: Regex
@@ -30,8 +34,23 @@ class FloorRules:
     anybody: Regex
     done: Regex
     standing: Regex
+    still: Regex
+    elsewhere: Regex
+    things: Regex
+    figure: Regex
+    longer: Regex
+    behind: Regex
+    persons: Regex
+    named_by: Regex
+    joint: Regex
+    lesser: Regex
+    excepted: Regex
+    doubled: Regex
+    wished: Regex
+    told: Regex
     people: People
     cues: Mapping[str, Regex]
+    beside: Mapping[str, Regex]
 
 
 def load_floor(path: Traversable) -> FloorRules:
@@ -41,10 +60,33 @@ def load_floor(path: Traversable) -> FloorRules:
         same = tuple(frozenset(map(normal, group.split("|"))) for group in data["same"]["groups"])
         people = People(frozenset(map(normal, data["same"]["user"])), same, _regex(data["relative"]))
         cues = {key: _regex(cue) for key, cue in data["cue"].items()}
+        beside = {key: _regex(cue) for key, cue in data["beside"].items()}
         shapes = {
-            name: _regex(data[name]) for name in ("nobody", "unreal", "theirs", "anybody", "done", "standing")
+            name: _regex(data[name])
+            for name in (
+                "nobody",
+                "unreal",
+                "theirs",
+                "anybody",
+                "done",
+                "standing",
+                "still",
+                "elsewhere",
+                "things",
+                "figure",
+                "longer",
+                "behind",
+                "persons",
+                "named_by",
+                "joint",
+                "lesser",
+                "excepted",
+                "doubled",
+                "wished",
+                "told",
+            )
         }
-        return FloorRules(**shapes, people=people, cues=cues)
+        return FloorRules(**shapes, people=people, cues=cues, beside=beside)
     except (
         OSError,
         UnicodeDecodeError,

@@ -24,8 +24,8 @@ _FROM = ("从", "自", "from ", "since ", "starting ")
 class Shaper:
     """Makes candidates of statements that the floor bears."""
 
-    def __init__(self, rules: Rules, dimensions: Dimensions, done: Regex) -> None:
-        self._rules, self._dimensions, self._done = rules, dimensions, done
+    def __init__(self, rules: Rules, dimensions: Dimensions, done: Regex, wished: Regex) -> None:
+        self._rules, self._dimensions, self._done, self._wished = rules, dimensions, done, wished
 
     def candidate(
         self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
@@ -48,7 +48,7 @@ class Shaper:
             not past
             and entry is not None
             and entry.category is Category.FACT
-            and _ahead(place, moment, markers)
+            and (_ahead(place, moment, markers) or self._is_wished(place, rule))
         )
         episode = past or ahead or act is SpeechAct.OPINION or _is_event(said, entry, rule)
         dimension = _of_episode(of, entry, act, ahead=ahead) if episode else of
@@ -86,6 +86,11 @@ class Shaper:
             valid_from=valid_from,
             valid_to=valid_to,
         )
+
+    def _is_wished(self, place: Place, rule: Candidate | None) -> bool:
+        """Whether it is wished or planned; what the rules read as a fact is none."""
+        wished = self._wished.search(place.heard.mirror, place.clause.said, place.object_start)
+        return rule is None and wished is not None
 
     def _moment(self, said: Statement, place: Place, markers: frozenset[Marker]) -> Moment | None:
         """The date in the words the model points to, else in the clause; one within the object is the value itself."""
