@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,6 +74,10 @@ class Indexing:
             before, wanted = wanted, await self.documents(key, memory_ids)
             if _same(before, wanted):
                 return Brought(len(wanted) - len(refused), len(set(memory_ids)) - len(wanted), refused)
+
+    def doubt(self, key: UserKey, memory_ids: Iterable[str]) -> None:
+        """The index may not have kept what it took of these: the next time they are removed before they are put."""
+        self._unsure |= {(key, memory_id) for memory_id in memory_ids}
 
     async def empty(self, key: UserKey) -> Brought:
         """Drop the user, make sure that it is gone, and bring back what the user has said since the erasure.

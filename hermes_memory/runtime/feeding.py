@@ -22,11 +22,14 @@ from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.ledger import Ledger, OutboxEntry
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.recent_writes import RecentWrites
 from hermes_memory.runtime.resting import Resting
 
 log = logging.getLogger(__name__)
 
 PAGE = 200  # users that are listed at once
+# A Weaviate that is killed may lose vectors that it took in the tenth of a second before (docs/reference/weaviate.md).
+KEPT_AFTER_S = 10.0
 DROP = "drop"
 FAILED = "failed"  # the reason of a dead letter whose error has no code
 _OUTAGES = (IndexUnavailable, LedgerUnavailable, EmbedderMismatch)  # no entry is to blame
@@ -90,6 +93,7 @@ class Feeder:
         self._trouble: dict[UserKey, _Trouble] = {}
         self._attempts: Counter[tuple[UserKey, str]] = Counter()
         self._outages = 0  # in a row
+        self._recent, self._may_have_lost = RecentWrites(), False
         self.down = True  # until the index has answered once
 
     def nudge(self, key: UserKey) -> None:
@@ -116,6 +120,7 @@ class Feeder:
         while True:
             try:
                 if self._clock.now() >= due:
+                    await self.see_that_it_kept()
                     await self.feed_all()
                     due = self._clock.now() + timedelta(seconds=self._rules.pause_s)
                 else:
@@ -144,6 +149,32 @@ class Feeder:
         """Feed the users that were nudged; raises as ``feed_all``."""
         nudged, self._nudged = self._nudged, {}
         await self._feed(nudged)
+
+    async def see_that_it_kept(self) -> None:
+        """Give the index again what it took just before it was away; ask whether it is there while that is fresh.
+
+        Raises as ``feed_all``.
+        """
+        if self._may_have_lost:
+            for key, memory_ids in self._recent.by_user():
+                if self._owns(key):
+                    await self._again(key, memory_ids)
+            self._may_have_lost = False
+        elif self._recent:
+            await self._index.ping()
+        self._recent.forget(self._clock.now() - timedelta(seconds=KEPT_AFTER_S))
+
+    async def _again(self, key: UserKey, memory_ids: Sequence[str]) -> None:
+        self._indexing.doubt(key, memory_ids)
+        try:
+            for start in range(0, len(memory_ids), self._rules.batch):
+                await self._indexing.bring(key, memory_ids[start : start + self._rules.batch])
+        except _OUTAGES:
+            raise
+        except Exception as error:  # noqa: BLE001 - one user's trouble is noted and keeps nobody waiting
+            self._in_trouble(key, error)
+        else:
+            self._recent.note(key, memory_ids, self._clock.now())
 
     # one user
 
@@ -242,6 +273,7 @@ class Feeder:
             await self._bury(key, of, reason)
         delivered = [entry for entry in entries if entry.memory_id not in brought.refused]
         ids = {entry.memory_id for entry in delivered}
+        self._recent.note(key, ids, self._clock.now())
         dead = await self._ledger.read_outbox(key, self._rules.batch, buried=True)
         if settled := [entry.seq for entry in dead if entry.memory_id in ids]:
             await self._ledger.ack_outbox(key, settled)
@@ -272,6 +304,7 @@ class Feeder:
         if not self.down:
             log.warning("the index is not fed for now: %s", error.code)
         self.down = True
+        self._may_have_lost |= isinstance(error, IndexUnavailable)
         await self._pause()
         await self._answers(self._index.ping)
 

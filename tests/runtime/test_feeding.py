@@ -15,7 +15,7 @@ from hermes_memory.core.model import Status
 from hermes_memory.errors import IndexUnavailable, LedgerUnavailable
 from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.ledger import OutboxEntry
-from hermes_memory.runtime.feeding import Feeder, FeedRules
+from hermes_memory.runtime.feeding import KEPT_AFTER_S, Feeder, FeedRules
 from hermes_memory.testing.builders import EMBEDDER, KEY, NOW, a_commit, a_memory, a_vector
 from hermes_memory.testing.faulty_index import FaultyIndex
 from hermes_memory.testing.faulty_ledger import Fault, FaultPlan, FaultyLedger
@@ -101,6 +101,14 @@ async def pass_time(bench: Bench, seconds: float, true: Callable[[], Awaitable[b
         await bench.clock.advance(0.05)
         await asyncio.sleep(0.001)
         left -= 0.05
+
+
+async def there(bench: Bench, key: UserKey, ids: list[str]) -> bool:
+    return await bench.inner.ids(key) == ids
+
+
+async def is_true(value: bool) -> bool:
+    return value
 
 
 async def test_the_index_learns_what_was_committed(bench: Bench) -> None:
@@ -297,6 +305,68 @@ async def test_it_waits_ever_longer_for_an_index_that_is_down_and_then_goes_on(r
     await pass_time(running, RULES.backoff_max_s + 1, lambda: _has(running, "a"))
     assert not running.feeder.down
     await pass_time(running, 1, lambda: _dry(running))
+
+
+async def test_what_was_taken_just_before_an_outage_is_given_again(running: Bench) -> None:
+    """A server that dies may have answered for what it had not written down yet."""
+    await running.put("a", "b")
+    await running.put("c", key=BOB)
+    await pass_time(running, 10, lambda: there(running, KEY, ["a", "b"]))
+    await pass_time(running, 10, lambda: there(running, BOB, ["c"]))
+    del running.inner.of[KEY]["a"]
+    running.index.down = True  # nothing is to be written: only who asks finds out
+    await pass_time(running, 10, lambda: is_true(running.feeder.down))
+    running.index.down = False
+    running.index.calls.clear()
+    await pass_time(running, 20, lambda: there(running, KEY, ["a", "b"]))
+    assert running.index.calls["remove"]  # to give it the same once more would mend nothing
+    assert await running.inner.ids(BOB) == ["c"]
+
+
+async def test_what_is_old_is_not_asked_after(running: Bench) -> None:
+    await running.put("a")
+    await pass_time(running, 10, lambda: there(running, KEY, ["a"]))
+    await pass_time(running, 10, lambda: is_true(bool(running.feeder._recent)))
+    await pass_time(running, KEPT_AFTER_S + 3 * RULES.pause_s, lambda: is_true(not running.feeder._recent))
+    assert running.index.calls["ping"]
+    running.index.calls.clear()
+    for _ in range(3):
+        await running.clock.advance(RULES.pause_s)
+        await asyncio.sleep(0.01)
+    assert not running.index.calls["ping"]
+
+
+async def test_who_moved_away_meanwhile_is_given_by_another_host(bench: Bench) -> None:
+    await bench.put("a")
+    await bench.put("b", key=BOB)
+    await bench.feeder.feed_all()
+    bench.feeder._may_have_lost, bench.owned = True, {BOB}
+    bench.inner.of.clear()
+    await bench.feeder.see_that_it_kept()
+    assert list(bench.inner.of) == [BOB]
+
+
+async def test_one_whom_the_index_chokes_on_keeps_the_others_not_waiting(bench: Bench) -> None:
+    await bench.put("a")
+    await bench.put("b", key=BOB)
+    await bench.feeder.feed_all()
+    bench.feeder._may_have_lost = True
+    bench.index.chokes = {"a"}
+    bench.inner.of.clear()
+    await bench.feeder.see_that_it_kept()
+    assert list(bench.inner.of) == [BOB]
+
+
+async def test_an_outage_in_the_middle_of_giving_again_is_waited_for(bench: Bench) -> None:
+    await bench.put("a")
+    await bench.feeder.feed_all()
+    bench.feeder._may_have_lost, bench.index.down = True, True
+    bench.inner.of.clear()
+    with pytest.raises(IndexUnavailable):
+        await bench.feeder.see_that_it_kept()
+    bench.index.down = False
+    await bench.feeder.see_that_it_kept()
+    assert await bench.inner.ids(KEY) == ["a"]
 
 
 async def test_it_waits_for_a_ledger_that_is_down(running: Bench) -> None:
