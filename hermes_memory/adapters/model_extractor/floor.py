@@ -64,7 +64,7 @@ class Floor:
     ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
         self.grounding = grounding
-        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished)
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished, rules.over)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """What a model is shown of the request's user turns, heard and read by rule."""
