@@ -42,14 +42,23 @@ class ServeDistiller:
 
     async def _call(self, method: str, argument: Any, timeout_s: float) -> Any:
         try:
-            if self._handle is None:
-                self._handle = await asyncio.to_thread(serve.get_deployment_handle, DEPLOYMENT, APP)
-            return await asyncio.wait_for(getattr(self._handle, method).remote(argument), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await self._asked(method, argument)
         except RayTaskError as error:  # the replica stands and says why
             raise _as_failure(error.cause) from None
         except (RayError, RayServeException, TimeoutError) as error:
             self._handle = None
             raise ExtractionFailed(type(error).__name__) from None
+
+    async def _asked(self, method: str, argument: Any) -> Any:
+        if self._handle is None:
+            self._handle = await asyncio.to_thread(serve.get_deployment_handle, DEPLOYMENT, APP)
+        response = getattr(self._handle, method).remote(argument)
+        try:
+            return await response
+        except asyncio.CancelledError:
+            response.cancel()  # else the replica goes on, and asks a language model, for nobody
+            raise
 
 
 def _as_failure(cause: BaseException) -> ExtractionFailed:

@@ -70,6 +70,7 @@ class ServedModel:
         self._handle: Any = None
         self._ready_until = 0.0
         self._seen = (Standing.ABSENT, float("-inf"))
+        self._looking = asyncio.Lock()
 
     @property
     def name(self) -> str:
@@ -79,8 +80,8 @@ class ServedModel:
     async def answer(self, question: Question) -> Completion:
         """One answer. Raises as the port says."""
         try:
-            await self._check()
             async with asyncio.timeout(self._timeout_s):
+                await self._check()
                 answered = await self._asked(question)
         except RayTaskError as error:
             self._forget()
@@ -115,14 +116,16 @@ class ServedModel:
 
     async def standing(self) -> Standing:
         """How the deployment stands, as of ``LOOK_S`` ago at most. Raises ModelFailed where Serve does not say."""
-        found, seen_at = self._seen
-        if time.monotonic() - seen_at > LOOK_S:
-            try:
-                found = await asyncio.to_thread(self._look, self._num_gpus)
-            except (RayError, RayServeException) as error:
-                raise ModelFailed(WHAT, f"Serve does not say how it stands: {type(error).__name__}") from None
-            self._seen = found, time.monotonic()
-        return found
+        async with self._looking:  # one asks for all who come meanwhile: Serve has one controller
+            found, seen_at = self._seen
+            if time.monotonic() - seen_at > LOOK_S:
+                try:
+                    found = await asyncio.to_thread(self._look, self._num_gpus)
+                except (RayError, RayServeException) as error:
+                    why = f"Serve does not say how it stands: {type(error).__name__}"
+                    raise ModelFailed(WHAT, why) from None
+                self._seen = found, time.monotonic()
+            return found
 
     async def _check(self) -> None:
         """A handle would queue the question until there is a replica, which may be hours."""

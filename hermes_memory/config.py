@@ -123,6 +123,15 @@ class EmbedderSettings:
         return self.num_gpus > 0
 
 
+def _host_of(url: str) -> str:
+    """Host and port of a URL; empty where it is none."""
+    try:
+        found = urlsplit(url)
+        return (found.hostname or "") + (f":{found.port}" if found.port else "")
+    except ValueError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractorSettings:
     """Who reads the turns, and what becomes of those that a language model cannot read."""
@@ -157,10 +166,10 @@ class ExtractorSettings:
         """Who reads, and what if that fails, in words for people: of a URL the host alone, of a key nothing."""
         if self.kind == "rules":
             return "the rules, zh and en"
-        named, url = self.model or "the recommended model", urlsplit(self.base_url)
+        named = self.model or "the recommended model"
         where = f"on {self.num_gpus:g} GPU(s) of this cluster, by vLLM"
         if self.kind == "openai":
-            where = f"at {url.hostname}" + (f":{url.port}" if url.port else "")
+            where = f"at {_host_of(self.base_url) or 'an endpoint without a usable base_url'}"
         failing = "the rules read" if self.fallback == "rules" else "turns wait"
         return f"{named} {where}, with the prompt {self.prompt}; where it fails {failing}"
 
@@ -343,18 +352,23 @@ def _refuse_unknown(document: Mapping[str, Any]) -> None:
                 raise InvalidConfig(f"{section}.{key}", "is not a known key")
 
 
-def names_file(calibration: str) -> bool:
-    """Whether ``embedder.calibration`` is the path of a file rather than the name of a shipped one."""
-    return calibration.endswith(".toml") or "/" in calibration
+def names_file(named: str) -> bool:
+    """Whether a setting is the path of a file rather than the name of a shipped one."""
+    return named.endswith(".toml") or "/" in named
+
+
+FILES = (("embedder", "calibration"), ("extractor", "prompt"))  # settings that may name one
 
 
 def _located(layer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The layer with its paths made absolute: other processes have other working directories."""
-    embedder = layer.get("embedder")
-    calibration = embedder.get("calibration") if isinstance(embedder, Mapping) else None
-    if not isinstance(calibration, str) or not names_file(calibration):
-        return dict(layer)
-    return _merge(layer, {"embedder": {"calibration": str((folder / calibration).absolute())}})
+    located = dict(layer)
+    for section, key in FILES:
+        values = layer.get(section)
+        named = values.get(key) if isinstance(values, Mapping) else None
+        if isinstance(named, str) and names_file(named):
+            located = _merge(located, {section: {key: str((folder / named).absolute())}})
+    return located
 
 
 # By its name, each shipped configuration as the files that it is made of; later ones win.

@@ -203,8 +203,8 @@ def check_data(settings: Settings, data: Path) -> None:
     """
     embedder = build_embedder(settings)
     check_calibration(settings, embedder.info)
-    if settings.extractor.kind == "openai":
-        build_language_model(settings)  # its key, its URL
+    if settings.extractor.kind != "rules":  # its key, its URL, its prompt
+        build_extractor(settings, build_vllm_model(settings) if settings.extractor.kind == "vllm" else None)
     asyncio.run(_open_once(build_ledger(settings, data), embedder))
 
 
@@ -311,8 +311,17 @@ def model_name(settings: Settings) -> str:
 
 
 def build_vllm_model(settings: Settings, stat_loggers: Sequence[Any] = ()) -> VllmModel:
-    """The engine of the kind "vllm", not yet started; for whoever has the GPU."""
+    """The engine of the kind "vllm", not yet started; for whoever has the GPU.
+
+    Raises:
+        InvalidConfig: the model's folder is none that every process finds.
+    """
     chosen = settings.extractor
+    if chosen.model.startswith((".", "~")):
+        raise InvalidConfig(
+            "extractor.model",
+            "must be absolute where it is a folder: replicas have other working directories",
+        )
     return VllmModel(
         chosen.model or RECOMMENDED,
         timeout_s=chosen.timeout_s,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,8 +151,14 @@ def deploy(settings: Settings, *, wait: bool) -> None:
             [target], wait_for_ingress_deployment_creation=wait, wait_for_applications_running=wait
         )
     except RuntimeError as error:  # as Serve tells that its replicas do not start, and why
-        log.error("the embedder does not start: %s", told(error))
+        log.error("the embedder does not start: %s", _ours(str(error)) or told(error))
         raise StartupFailed("the embedder") from None
+
+
+def _ours(trace: str) -> str:
+    """The last of the domain's errors in a replica's trace, which say no content; empty if there is none."""
+    found: list[str] = re.findall(r"^hermes_memory\.errors\.(\w+: .+)$", trace, re.MULTILINE)
+    return found[-1] if found else ""
 
 
 def missing_gpus(settings: Settings, nodes: Sequence[Mapping[str, Any]]) -> str:

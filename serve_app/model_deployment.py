@@ -49,9 +49,13 @@ class Model:
         began = time.monotonic()
         model = build_vllm_model(settings, _stat_loggers())
         log.info("the engine of %s is being loaded", model.name)
-        await model.start()
-        loaded_s = time.monotonic() - began
-        loaded = await model.warm_up(warm_up_questions(settings))
+        try:
+            await model.start()
+            loaded_s = time.monotonic() - began
+            loaded = await model.warm_up(warm_up_questions(settings))
+        except BaseException:
+            model.close()  # it would keep its GPU, and the next replica find none free
+            raise
         log.info(
             "%s is ready: loaded in %.0f s, warm after %.0f s; context %d, blocks of %d, static prompts of %s tokens",
             model.name, loaded_s, time.monotonic() - began, loaded.context, loaded.block, loaded.prefix,

@@ -28,9 +28,20 @@ def look_at_extractor(settings: Settings) -> list[Finding]:
     """What the kind needs; the rules need nothing."""
     chosen = settings.extractor
     if chosen.kind == "openai":
-        return [_key(chosen), asyncio.run(_endpoint(settings))]
+        return [*_prompt(settings), _key(chosen), asyncio.run(_endpoint(settings))]
     if chosen.kind == "vllm":
-        return [_engine(chosen), _gpus(chosen), _model(chosen)]
+        return [*_prompt(settings), _engine(chosen), _gpus(chosen), _model(settings)]
+    return []
+
+
+def _prompt(settings: Settings) -> list[Finding]:
+    """What is wrong with the prompt's file, if anything is."""
+    from hermes_memory.wiring import warm_up_questions
+
+    try:
+        warm_up_questions(settings)
+    except InvalidConfig as error:
+        return [Finding(PART, "prompt", Level.PROBLEM, error.detail)]
     return []
 
 
@@ -122,11 +133,17 @@ def cluster_gpus(address: str) -> float:
         ray.shutdown()
 
 
-def _model(chosen: ExtractorSettings) -> Finding:
+def _model(settings: Settings) -> Finding:
     from hermes_memory.adapters.vllm_model import RECOMMENDED
+    from hermes_memory.wiring import build_vllm_model
 
+    chosen = settings.extractor
+    try:
+        build_vllm_model(settings)
+    except InvalidConfig as error:
+        return Finding(PART, "model", Level.PROBLEM, error.detail)
     named = chosen.model or RECOMMENDED
-    if not named.startswith(("/", ".")):
+    if not named.startswith("/"):
         return Finding(PART, "model", Level.OK, f"{named}, by its name: whoever loads it first may fetch it")
     folder = Path(named)
     if (folder / "config.json").is_file():

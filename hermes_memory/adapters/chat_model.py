@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from hermes_memory.adapters.openai_endpoint import Endpoint
 from hermes_memory.core.candidate import Usage
 from hermes_memory.errors import ModelFailed
 from hermes_memory.ports.language_model import Completion, Finish, Question
+
+log = logging.getLogger(__name__)
 
 AnswerForm = Literal["schema", "object"]
 FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
@@ -35,6 +38,7 @@ class ChatModel:
     ) -> None:
         self._endpoint, self._model, self._answer_form = endpoint, model, answer_form
         self._request = dict(request)
+        self._told = False  # that the endpoint reports no tokens
 
     @property
     def name(self) -> str:
@@ -87,7 +91,12 @@ class ChatModel:
         finish = FINISHES.get(ended, Finish.OTHER) if isinstance(ended, str) else Finish.OTHER
         if refused or (text is None and finish is Finish.STOP):
             finish = Finish.OTHER
-        return Completion(text=text or "", finish=finish, usage=_usage(answer.get("usage")))
+        usage = _usage(answer.get("usage"))
+        if not usage.tokens_in and not self._told:
+            self._told = True
+            what = self._endpoint.what
+            log.warning("the endpoint of %s reports no tokens: budgets and costs count none of them", what)
+        return Completion(text=text or "", finish=finish, usage=usage)
 
 
 def _requires_all(node: Any) -> bool:

@@ -16,6 +16,7 @@ RESTART_S = 10.0  # what a caller is asked to wait when the engine has died
 ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",  # a fork of a process with threads may hang
+    "SPT_NOENV": "1",  # else a process's title is written over its environment, by which a server finds its own
 }
 
 

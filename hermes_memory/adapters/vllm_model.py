@@ -104,7 +104,7 @@ class VllmModel:
             InvalidConfig: vLLM is not installed, or an argument is not one of its engine's.
             ModelFailed: the engine does not start.
         """
-        arguments = {"model": self._model, "structured_outputs_config": STRUCTURED, **self._arguments}
+        arguments = {"structured_outputs_config": STRUCTURED, **self._arguments, "model": self._model}
         self._engine = started(WHAT, "extractor", arguments, stat_loggers=self._stat_loggers)
         config = self._engine.vllm_config
         self._loaded = Loaded(self._model, config.model_config.max_model_len, config.cache_config.block_size)

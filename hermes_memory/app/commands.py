@@ -58,6 +58,7 @@ class FailExtraction(Command):
     """Record a failed attempt that has used ``tokens`` on that ``day``; ``parked`` when the next is long to come."""
 
     turns: tuple[tuple[str, int], ...]
+    generation: int
     reason: str
     parked: bool
     day: str = ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from hermes_memory.core.candidate import ExtractionRequest
+from hermes_memory.core.candidate import Extraction, ExtractionRequest
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.episodes import with_episodes
 from hermes_memory.core.rules import EntryRules
 from hermes_memory.core.wellformed import sound
+from hermes_memory.errors import ExtractionFailed, ModelFailed
 from hermes_memory.ports.distiller import Distilled, Distiller
 from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.ports.extractor import Extractor
@@ -25,7 +27,8 @@ class LocalDistiller:
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with the vectors of their contents."""
         extraction, _ = sound(await self._extractor.extract(request), request.turns, self._most)
-        vectors = await self.embed([candidate.content for candidate in extraction.candidates])
+        with _paid(extraction):
+            vectors = await self.embed([candidate.content for candidate in extraction.candidates])
         return Distilled(extraction, vectors)
 
     async def aclose(self) -> None:
@@ -47,7 +50,8 @@ async def distil(
     added = extraction.candidates[len(distilled.extraction.candidates) :]
     if not added:
         return Distilled(extraction, distilled.vectors)
-    vectors = await distiller.embed([candidate.content for candidate in added])
+    with _paid(extraction):
+        vectors = await distiller.embed([candidate.content for candidate in added])
     return Distilled(extraction, np.concatenate([distilled.vectors, vectors]))
 
 
@@ -55,3 +59,17 @@ def _sound(distilled: Distilled, request: ExtractionRequest, rules: EntryRules) 
     """The same without what has no shape or is over the bound: whoever distilled it (SPEC §4.1.1)."""
     extraction, kept = sound(distilled.extraction, request.turns, rules.most_candidates)
     return Distilled(extraction, distilled.vectors[kept] if kept else distilled.vectors[:0])
+
+
+@contextmanager
+def _paid(extraction: Extraction) -> Iterator[None]:
+    """What fails after a reading tells what that has used: the user's tokens of the day are spent all the same."""
+    tokens = extraction.usage.tokens
+    try:
+        yield
+    except (ExtractionFailed, ModelFailed) as error:
+        if not tokens:
+            raise
+        if isinstance(error, ExtractionFailed):
+            raise ExtractionFailed(error.why, error.after_s, error.tokens + tokens) from None
+        raise ExtractionFailed(error.detail, error.after_s, tokens) from None

@@ -151,7 +151,12 @@ def _spend(draft: Draft, day: str, tokens: int) -> None:
 
 
 def fail_extraction(state: UserState, command: FailExtraction, desk: Desk) -> Decision:
-    """Count the attempt on every job it concerns; a parked job says why, also while it is tried anew. The turns stay."""
+    """Count the attempt on every job it concerns; a parked job says why, also while it is tried anew. The turns stay.
+
+    One of an older generation says nothing: of an erased user not even what reading has cost is kept.
+    """
+    if command.generation != state.generation:
+        return Decision(None, {})
     draft = Draft(state, desk)
     _spend(draft, command.day, command.tokens)
     for job_id in {state.turns[place].job_id for place in command.turns if place in state.turns}:

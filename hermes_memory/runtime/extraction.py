@@ -195,6 +195,7 @@ class Extraction:
             asked_s, generation = 0.0, self._user.state.generation
             try:
                 await self._user.catch_up()
+                generation = self._user.state.generation
                 day, _ = await self._today(places)
                 if batch := self._still_waiting(places):
                     await self._distil_and_settle(batch, day, last_try=failures + 1 >= attempts)
@@ -205,7 +206,7 @@ class Extraction:
             except Exception as failure:  # noqa: BLE001  # whatever went wrong, the turns stay and the job says so
                 failures += 1
                 parked = failures >= attempts or _over_budget(failure)
-                if await self._failed(places, failure, failures, parked=parked):
+                if await self._failed(places, generation, failure, failures, parked=parked):
                     self._parked.append(_Parked(generation, places, await self._until(places, failure)))
                     return
                 asked_s = failure.after_s if isinstance(failure, ExtractionFailed) else 0.0
@@ -226,6 +227,7 @@ class Extraction:
             self._unsettled = held
         command = Settle(turns=places, distilled=held.distilled, generation=generation, day=day)
         await self._user.execute(command, _operation(places, generation), actor="extraction")
+        self._unsettled = None
 
     async def _distil(self, batch: list[Turn], day: str, *, last_try: bool) -> Distilled:
         around, policy = self._user.around, self._user.around.policy
@@ -273,7 +275,7 @@ class Extraction:
         return tuple(found.values())
 
     async def _failed(
-        self, places: tuple[Place, ...], failure: Exception, failures: int, *, parked: bool
+        self, places: tuple[Place, ...], generation: int, failure: Exception, failures: int, *, parked: bool
     ) -> bool:
         """Record a failed try; whether it is parked and the jobs say so."""
         why = failure.code if isinstance(failure, HermesError) else told(failure)
@@ -282,7 +284,9 @@ class Extraction:
         count_failed_extraction(self._user.around.metrics, tokens, parked=parked)
         day, _ = await self._today(places)
         reason = _reason(failure)
-        command = FailExtraction(turns=places, reason=reason, parked=parked, day=day, tokens=tokens)
+        command = FailExtraction(
+            turns=places, generation=generation, reason=reason, parked=parked, day=day, tokens=tokens
+        )
         try:
             await self._user.execute(command, f"fail:{uuid.uuid4().hex}", actor="extraction")
         except (Fenced, LeaseLost):

@@ -337,3 +337,46 @@ async def test_a_reading_without_a_model_counts_nothing_of_one(world: World) -> 
     await world.remember(host, "a cat")
     assert not [name for name in world.counts.of if "call" in name or "token" in name or "cost" in name]
     assert spent(world, host) == Spent()
+
+
+# an erasure meanwhile
+
+
+@pytest.mark.parametrize("speaks_again", [False, True])
+async def test_what_fails_after_an_erasure_leaves_nothing_of_it(speaks_again: bool, world: World) -> None:
+    """The places of an erased user come again: a failed try of before says nothing of them."""
+    host = await world.start(batch={"attempts": 1})
+    reader(world).failures = [ExtractionFailed("no answer", 0.0, 70)]
+    world.distiller.open.clear()
+    await world.say(host, "a cat")
+    await world.pass_time(BATCH_S + 0.1)
+    await until(lambda: world.distiller.running == 1)
+    await host.execute(KEY, EraseUser(), "erase")
+    job_id = await world.say(host, "a dog") if speaks_again else ""
+    version = world.awake(host).state.version
+    world.distiller.open.set()
+    await until(lambda: not world.distiller.running)
+    await world.settle()
+    assert (spent(world, host), world.awake(host).state.version) == (Spent(), version)
+    assert await alerts(world) == []
+    if speaks_again:
+        await world.pass_time(BATCH_S + 0.1)
+        await read(world, host)
+        assert await job(world, job_id) == ("done", None)
+
+
+async def test_what_was_settled_is_held_no_longer(world: World) -> None:
+    """Nor what an erased user said: the words of a batch are a host's for as long as it is read."""
+    host = await world.start(batch={"attempts": 1})
+    world.distiller.open.clear()
+    await world.say(host, "a cat")
+    await world.pass_time(BATCH_S + 0.1)
+    await until(lambda: world.distiller.running == 1)
+    await host.execute(KEY, EraseUser(), "erase")
+    world.distiller.open.set()
+    await until(lambda: not world.distiller.running)
+    await world.settle()
+    assert host._awake[KEY].extraction._unsettled is None
+    await world.remember(host, "a dog")
+    await world.settle()
+    assert host._awake[KEY].extraction._unsettled is None

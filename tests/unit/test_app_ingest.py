@@ -348,7 +348,9 @@ def test_spec_6_a_question_is_handed_out_once() -> None:
 def test_a_failed_extraction_is_counted_and_the_turns_stay(parked: bool, status: JobStatus) -> None:
     person = Person()
     job_id = person.act(post(message()))["job_id"]
-    person.act(FailExtraction(turns=(("s1", 0), ("s1", 9)), reason="extraction_failed", parked=parked))
+    person.act(
+        FailExtraction(turns=(("s1", 0), ("s1", 9)), generation=0, reason="extraction_failed", parked=parked)
+    )
     job = person.state.jobs[job_id]
     assert (job.status, job.attempts, job.reason) == (status, 1, "extraction_failed")
     assert len(person.state.pending) == 1
@@ -356,8 +358,8 @@ def test_a_failed_extraction_is_counted_and_the_turns_stay(parked: bool, status:
 
 def test_a_failure_of_turns_that_are_gone_changes_nothing() -> None:
     person = Person()
-    person.act(FailExtraction(turns=(("s1", 0),), reason="x", parked=True))
+    person.act(FailExtraction(turns=(("s1", 0),), generation=0, reason="x", parked=True))
     assert person.last is None
     person.tell(say("我住在苏州", object="苏州", at=NOW - HOUR))
-    person.act(FailExtraction(turns=(("s1", 0),), reason="x", parked=True))
+    person.act(FailExtraction(turns=(("s1", 0),), generation=0, reason="x", parked=True))
     assert person.last is None

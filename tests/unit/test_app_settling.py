@@ -33,9 +33,9 @@ def test_a_parked_extraction_and_a_full_core_tier_alert_an_operator() -> None:
     said = say("我养猫", message="m3")
     job_id = person.ingest(said)["job_id"]
     places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
-    person.act(FailExtraction(turns=places, reason="broken", parked=False))
+    person.act(FailExtraction(turns=places, generation=0, reason="broken", parked=False))
     assert not person.last.alerts
-    person.act(FailExtraction(turns=places, reason="broken", parked=True))
+    person.act(FailExtraction(turns=places, generation=0, reason="broken", parked=True))
     assert [(alert.kind, alert.job_id) for alert in person.last.alerts] == [("extraction_parked", job_id)]
 
 
@@ -44,7 +44,7 @@ def parked(person: Person) -> str:
     one, two = say("我住在苏州", object="苏州"), say("我养猫", dimension="pet", object="猫")
     job_id: str = person.ingest(one, two)["job_id"]
     places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
-    person.act(FailExtraction(turns=places, reason="broken", parked=True))
+    person.act(FailExtraction(turns=places, generation=0, reason="broken", parked=True))
     return job_id
 
 
@@ -59,7 +59,7 @@ def test_a_parked_job_fails_until_all_its_turns_are_read_and_then_its_alert_goes
     assert person.last is not None
     assert not person.last.seen_to
     rest = tuple((turn.session_id, turn.index) for turn in person.state.pending)
-    person.act(FailExtraction(turns=rest, reason="still broken", parked=False))
+    person.act(FailExtraction(turns=rest, generation=0, reason="still broken", parked=False))
     assert person.ledger.jobs[job_id].status is JobStatus.FAILED  # while it is tried anew
     person.act(person.settle_command(one, two))
     job = person.ledger.jobs[job_id]
@@ -93,7 +93,9 @@ def test_tokens_of_a_model_are_counted_for_the_day() -> None:
     said = say("我住在苏州", object="苏州")
     person.ingest(said)
     places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
-    person.act(FailExtraction(turns=places, reason="broken", parked=False, day="2026-05-01", tokens=7))
+    person.act(
+        FailExtraction(turns=places, generation=0, reason="broken", parked=False, day="2026-05-01", tokens=7)
+    )
     assert person.state.settings.spent == Spent("2026-05-01", 7)
     command = person.settle_command(said)
     extraction = replace(command.distilled.extraction, usage=usage)
@@ -101,8 +103,19 @@ def test_tokens_of_a_model_are_counted_for_the_day() -> None:
         replace(command, distilled=replace(command.distilled, extraction=extraction), day="2026-05-01")
     )
     assert person.state.settings.spent == Spent("2026-05-01", 107)
-    person.act(FailExtraction(turns=(("s9", 9),), reason="x", parked=False, day="2026-05-02", tokens=3))
+    person.act(
+        FailExtraction(turns=(("s9", 9),), generation=0, reason="x", parked=False, day="2026-05-02", tokens=3)
+    )
     assert person.state.settings.spent == Spent("2026-05-02", 3)  # though no job is concerned
+
+
+def test_a_failure_of_before_an_erasure_says_nothing() -> None:
+    person = Person()
+    person.ingest(say("我养猫"))
+    before = person.state.version
+    places = tuple((turn.session_id, turn.index) for turn in person.state.pending)
+    person.act(FailExtraction(turns=places, generation=7, reason="broken", parked=True, tokens=9))
+    assert (person.state.version, person.state.settings.spent) == (before, Spent())
 
 
 def test_a_settlement_without_a_model_leaves_the_settings_alone() -> None:

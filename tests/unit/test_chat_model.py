@@ -144,6 +144,20 @@ async def test_what_it_cost(said: Any, usage: Usage, server: OpenAIServer, model
     assert (await model.answer(ASKED)).usage == usage
 
 
+@pytest.mark.parametrize(("said", "lines"), [(None, 1), ({"prompt_tokens": 9, "completion_tokens": 0}, 0)])
+async def test_an_endpoint_that_reports_no_tokens_is_told_of_once(
+    said: Any, lines: int, server: OpenAIServer, model: ChatModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A budget that nothing counts on bounds nothing: whoever set one must be able to see it."""
+    server.faults = [saying("{}", usage=said), saying("{}", usage=said)]
+    for _ in range(2):
+        await model.answer(ASKED)
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("hermes_memory")]
+    assert (
+        told == ["the endpoint of the reader reports no tokens: budgets and costs count none of them"] * lines
+    )
+
+
 NO_ANSWERS: list[tuple[Fault, type[HermesError], str]] = [
     (Fault(change=lambda _: {}), ModelFailed, "holds no message"),
     (Fault(change=lambda _: {"error": SECRET}), ModelFailed, "holds no message"),

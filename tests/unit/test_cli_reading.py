@@ -211,3 +211,33 @@ def test_a_starting_server_says_it(url: str) -> None:
     assert told == (
         "m on 0.5 GPU(s) of this cluster, by vLLM, with the prompt extract-1; where it fails the rules read"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("", "at an endpoint without a usable base_url"),
+        ("http://host:port/v1", "at an endpoint without a usable base_url"),
+        ("http://host:99999/v1", "at an endpoint without a usable base_url"),
+        ("http://[host/v1", "at an endpoint without a usable base_url"),
+        ("http://user:key@host:80/v1", "at host:80"),
+    ],
+)
+def test_an_endpoint_whose_url_is_none_is_a_finding_and_no_crash(url: str, where: str) -> None:
+    chosen = settings(kind="openai", model="reader", base_url=url)
+    assert f"reader {where}, with the prompt" in chosen.extractor.told
+    assert {one.name: one for one in reading.look_at_extractor(chosen)}["endpoint"].level is Level.PROBLEM
+    assert "key@" not in "".join(reading.told(chosen))
+
+
+@pytest.mark.parametrize("kind", ["vllm", "openai"])
+def test_a_prompt_that_is_not_there_is_found_before_the_server_refuses_it(kind: str, url: str) -> None:
+    chosen = {"kind": kind, "model": "reader", "base_url": url}
+    found = look(**chosen, prompt="extract-0")["prompt"]
+    assert (found.level, "cannot be read as a prompt" in found.detail) == (Level.PROBLEM, True)
+    assert "prompt" not in look(**chosen)
+
+
+def test_a_folder_that_other_processes_do_not_find_is_told() -> None:
+    found = look(kind="vllm", model="./reader")["model"]
+    assert (found.level, "must be absolute" in found.detail) == (Level.PROBLEM, True)

@@ -202,16 +202,26 @@ def test_it_is_deployed_beside_the_main_app(wait: bool, monkeypatch: pytest.Monk
     assert how == {"wait_for_ingress_deployment_creation": wait, "wait_for_applications_running": wait}
 
 
-def test_one_that_does_not_start_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        ("hermes_memory.errors.InvalidConfig: embedder.kind: needs vLLM\n", "InvalidConfig: embedder.kind: needs vLLM"),
+        (f"KeyError: {SECRET}\n", "RuntimeError at "),
+    ],
+)  # fmt: skip
+def test_one_that_does_not_start_says_why_in_our_words(
+    trace: str, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_: Any, **__: Any) -> None:
-        raise RuntimeError("Deploying application hermes-embedder failed: InvalidConfig …")
+        raise RuntimeError(f"Deploying application hermes-embedder failed: {SECRET}\nTraceback …\n{trace}")
 
     monkeypatch.setattr(serve, "run_many", fails)
     with pytest.raises(StartupFailed, match="the embedder did not start"):
         deploy(SERVED, wait=True)
-    assert "hermes-embedder failed: InvalidConfig" in caplog.text
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert told[0].startswith(f"the embedder does not start: {why}")
+    assert SECRET not in told[0]
 
 
 @pytest.mark.parametrize(("gpus", "wait"), [(1.0, True), (0.0, False)])

@@ -148,12 +148,15 @@ class Engine:
         self.batch, self.loaded = BatchWatch(), Loaded("small", 64, 4)
         self.done: list[str] = []
         self.trouble: Exception | None = None
+        self.cold = False
 
     async def start(self) -> None:
         self.done.append("start")
 
     async def warm_up(self, questions: Any) -> Loaded:
         self.done.append(f"warm up {len(questions)}")
+        if self.cold:
+            raise ModelFailed("the model", "no answer within 60 s")
         self.loaded = Loaded("small", 64, 4, (8, 3))
         return self.loaded
 
@@ -221,6 +224,14 @@ async def test_it_is_not_healthy_when_the_engine_is_not(engine: Engine) -> None:
     engine.trouble = ModelFailed("the model", "the engine is dead")
     with pytest.raises(ModelFailed, match="dead"):
         await model.check_health()
+
+
+async def test_a_replica_that_does_not_come_up_ends_its_engine(engine: Engine) -> None:
+    """Else it keeps its GPU, and every replica after it finds none free."""
+    engine.cold = True
+    with pytest.raises(ModelFailed):
+        await made()
+    assert engine.done[-1] == "close"
 
 
 async def test_when_it_ends_the_engine_does(engine: Engine) -> None:

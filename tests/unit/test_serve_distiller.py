@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 import pytest
+from ray import serve
 from ray.exceptions import ActorDiedError, RayTaskError
 
 from actors.distiller import ServeDistiller
@@ -21,20 +23,32 @@ NOTHING = Distilled(Extraction(extractor="x"), np.zeros((0, 4), np.float32))
 SECRET = "what ana said"
 
 
+class Response:
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield from asyncio.sleep(self._handle.takes_s).__await__()
+        return self._handle.answer()
+
+    def cancel(self) -> None:
+        self._handle.cancelled += 1
+
+
 class Handle:
     """A deployment whose calls take a while and then do as they are told."""
 
     def __init__(self, answer: Callable[[], Any], takes_s: float = 0.0) -> None:
-        self._answer, self._takes_s = answer, takes_s
+        self.answer, self.takes_s = answer, takes_s
         self.asked: list[str] = []
+        self.cancelled = 0
 
     def __getattr__(self, name: str) -> Handle:
         self.asked.append(name)
         return self
 
-    async def remote(self, _: Any) -> Any:
-        await asyncio.sleep(self._takes_s)
-        return self._answer()
+    def remote(self, _: Any) -> Response:
+        return Response(self)
 
 
 def distiller(handle: Handle, distil_s: float = 5.0, embed_s: float = 5.0) -> ServeDistiller:
@@ -102,6 +116,28 @@ async def test_an_extraction_is_waited_for_longer_than_an_embedding() -> None:
     slow._handle = Handle(lambda: NOTHING, 0.2)
     with pytest.raises(ExtractionFailed, match="TimeoutError"):
         await slow.embed(["a"])
+
+
+async def test_what_nobody_waits_for_any_more_is_taken_back_from_the_replica() -> None:
+    """Else it goes on asking a language model, which is paid for, and the batch is tried again beside it."""
+    late = Handle(lambda: NOTHING, takes_s=60)
+    with pytest.raises(ExtractionFailed, match="TimeoutError"):
+        await distiller(late, distil_s=0.01).distil(ExtractionRequest(turns=()))
+    stopped = Handle(lambda: NOTHING, takes_s=60)
+    asking = asyncio.create_task(distiller(stopped).distil(ExtractionRequest(turns=())))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (late.cancelled, stopped.cancelled) == (1, 1)
+
+
+async def test_a_serve_that_does_not_say_where_the_replicas_are_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serve, "get_deployment_handle", lambda *_: time.sleep(0.5))
+    with pytest.raises(ExtractionFailed, match="TimeoutError"):
+        await ServeDistiller(0.01, 0.01).embed(["a"])
 
 
 @pytest.mark.parametrize(

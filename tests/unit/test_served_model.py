@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
@@ -169,9 +170,18 @@ async def test_whoever_stops_waiting_takes_the_question_back() -> None:
 async def test_many_look_once_in_a_while() -> None:
     model, looks = over(Handle(), Standing.STARTING)
     await asyncio.gather(*(model.answer(QUESTION) for _ in range(5)), return_exceptions=True)
-    first = looks.count
     assert [await model.standing() for _ in range(3)] == [Standing.STARTING] * 3
-    assert looks.count == first
+    assert looks.count == 1
+
+
+async def test_a_serve_that_is_mute_is_not_waited_for() -> None:
+    def mute(_: float) -> Standing:
+        time.sleep(0.5)
+        return Standing.READY
+
+    model = ServedModel("small", num_gpus=1, timeout_s=0.01, look=mute, find=Handle)
+    with pytest.raises(ModelFailed, match="no answer within"):
+        await model.answer(QUESTION)
 
 
 async def test_a_serve_that_does_not_say_is_a_model_that_failed() -> None:

@@ -281,6 +281,13 @@ async def test_an_engine_that_does_not_start_says_so(vllm: list[Engine]) -> None
         await VllmModel("broken", timeout_s=1.0, arguments={}).start()
 
 
+async def test_the_model_is_the_one_that_the_evidence_names(vllm: list[Engine]) -> None:
+    """Whatever stands in the table of the engine's arguments."""
+    model = VllmModel("m", timeout_s=1.0, arguments={"max_model_len": 32, "model": "another"})
+    await model.start()
+    assert (vllm[-1].arguments.model, model.name) == ("m", "m")
+
+
 async def test_arguments_are_those_of_the_engine(vllm: list[Engine]) -> None:
     model = VllmModel("m", timeout_s=1.0, arguments={"max_model_len": 32, "structured_outputs_config": "own"})
     await model.start()
