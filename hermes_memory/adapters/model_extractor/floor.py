@@ -64,7 +64,7 @@ class Floor:
     ) -> None:
         self._extractor, self._dimensions, self.rules = extractor, dimensions, rules
         self.grounding = grounding
-        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished)
+        self._shaper = Shaper(extractor.rules, dimensions, rules.done, rules.wished, rules.over)
 
     def hear(self, request: ExtractionRequest) -> Hearing:
         """What a model is shown of the request's user turns, heard and read by rule."""
@@ -99,15 +99,14 @@ class Floor:
         subject = self._subject(said, place, key, rule)
         if rule is None and key not in _WEIGHED and _is_conditional(place):
             return Reason.HYPOTHETICAL
-        figure = self._dimensions.safety(key) == SafetyClass.ALLERGY and self.rules.figure.search(place.thing)
-        if figure or (key not in LOOSE and self._is_cut(place)):
-            return Reason.UNGROUNDED
-        if self._is_turned(said, place, hearing.question.get(_key(turn), "")):
-            return Reason.UNGROUNDED
-        if subject is None or (rule is not None and self._contradicts(said, key, subject, rule)):
-            return Reason.UNGROUNDED
+        question = hearing.question.get(_key(turn), "")
         declared = rule is None and said.source == "explicit"  # the gate refuses the other
-        if declared and not self._is_literal(key, place, hearing.question.get(_key(turn), "")):
+        if (
+            subject is None
+            or self._is_other(said, place, key, question)
+            or (rule is not None and self._contradicts(said, key, subject, rule))
+            or (declared and not self._is_literal(key, place, question))
+        ):
             return Reason.UNGROUNDED
         return self._shaper.candidate(said, place, key, act, subject, rule)
 
@@ -202,11 +201,20 @@ class Floor:
             for hit in rules.longer.finditer(text, place.clause.start, end)
         )
 
+    def _is_other(self, said: Statement, place: Place, key: str, question: str) -> bool:
+        """Whether the object is a piece of a name, a figure of speech, or is not what the words tell of."""
+        if self._dimensions.safety(key) == SafetyClass.ALLERGY and self.rules.figure.search(place.thing):
+            return True
+        return (key not in LOOSE and self._is_cut(place)) or self._is_turned(said, place, question)
+
     def _is_turned(self, said: Statement, place: Place, question: str) -> bool:
         """Whether the words around the object say something else of it than that it is so, or is not."""
         rules, mirror = self.rules, place.heard.mirror[: place.object_start]
         start, positive = place.clause.start, said.polarity is Polarity.POSITIVE
-        if rules.lesser.search(mirror, start) or (positive and rules.excepted.search(mirror, start)):
+        counted = bool(self.grounding.read(place.thing).figures)  # "more than 3000"
+        if (not counted and rules.lesser.search(mirror, start)) or (
+            positive and rules.excepted.search(mirror, start)
+        ):
             return True
         if not positive and rules.doubled.search(mirror, start):
             return True

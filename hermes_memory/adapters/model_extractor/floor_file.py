@@ -22,7 +22,7 @@ class FloorRules:
     ``nobody``: what is about nobody; ``unreal``: words before what is not so; ``theirs``: how a clause opens that is not
     about who the user is, ``anybody``: nor about them at all; ``done``: what has happened; ``elsewhere``: what makes a guarded word
     somebody else's; ``things``, ``figure``: what has no illness, and is none; ``longer``,
-    ``behind``: of which an object may be no part; ``persons``, ``named_by``: who is so, and says so; ``joint``: between two statements of a clause; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
+    ``behind``: of which an object may be no part; ``persons``, ``named_by``: who is so, and says so; ``over``: what was; ``joint``: between two statements of a clause; ``lesser``, ``excepted``, ``doubled``: before what is not said of it;
     ``wished``: before what is no fact yet; ``told``: behind what is no answer; ``still``: what says that something goes on;
     ``standing``: an order that holds from now on; ``cues``: of a dimension, words of which one
     stands in what bears on it; ``beside``: words that do if the value follows right behind them.
@@ -43,6 +43,7 @@ class FloorRules:
     persons: Regex
     named_by: Regex
     joint: Regex
+    over: Regex
     lesser: Regex
     excepted: Regex
     doubled: Regex
@@ -79,6 +80,7 @@ def load_floor(path: Traversable) -> FloorRules:
                 "persons",
                 "named_by",
                 "joint",
+                "over",
                 "lesser",
                 "excepted",
                 "doubled",

@@ -64,11 +64,22 @@ def _widened(thing: str, heard: Heard, start: int, end: int) -> Place | None:
         things = (
             occurrences(heard.turn.content, words[-1], [(start, end)], case=False) if len(words) > 1 else []
         )
+    things = [
+        span for span in things if _is_whole(heard.turn.content, *span)
+    ] or things  # "Al" is none of "call"
     held = ((clause, span) for span in things for clause in clauses if span[0] < clause.end)
     first = next(held, None)
     if first is None:
         return None
     return Place(heard, clauses, first[0], start, end, *first[1], quoted)
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether no Latin word is cut at either end."""
+    edges = (text[start - 1 : start + 1] if start else "", text[end - 1 : end + 1])
+    return not any(
+        len(edge) == 2 and all(char.isalnum() and char < "\u0250" for char in edge) for edge in edges
+    )
 
 
 def is_own(place: Place) -> bool:

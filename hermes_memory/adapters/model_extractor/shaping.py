@@ -24,8 +24,9 @@ _FROM = ("从", "自", "from ", "since ", "starting ")
 class Shaper:
     """Makes candidates of statements that the floor bears."""
 
-    def __init__(self, rules: Rules, dimensions: Dimensions, done: Regex, wished: Regex) -> None:
-        self._rules, self._dimensions, self._done, self._wished = rules, dimensions, done, wished
+    def __init__(self, rules: Rules, dimensions: Dimensions, done: Regex, wished: Regex, over: Regex) -> None:
+        self._rules, self._dimensions = rules, dimensions
+        self._done, self._wished, self._over = done, wished, over
 
     def candidate(
         self, said: Statement, place: Place, key: str, act: SpeechAct, subject: str, rule: Candidate | None
@@ -43,7 +44,7 @@ class Shaper:
         entry = self._dimensions.get(of)
         markers = place.clause.markers | (rule.markers if rule else frozenset())
         moment = self._moment(said, place, markers)
-        past = place.heard.past(place.start, place.end, markers)
+        past = place.heard.past(place.start, place.end, markers) or self._is_over(place, rule)
         ahead = (
             not past
             and entry is not None
@@ -86,6 +87,11 @@ class Shaper:
             valid_from=valid_from,
             valid_to=valid_to,
         )
+
+    def _is_over(self, place: Place, rule: Candidate | None) -> bool:
+        """Whether it is told of what was; what the rules read stands as they read it."""
+        over = self._over.search(place.heard.mirror, place.clause.start, place.clause.end)
+        return rule is None and over is not None
 
     def _is_wished(self, place: Place, rule: Candidate | None) -> bool:
         """Whether it is wished or planned; what the rules read as a fact is none."""
