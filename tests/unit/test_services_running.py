@@ -253,6 +253,7 @@ def _ignored(pid: int) -> set[int]:
 def test_a_number_that_is_used_again_is_nobodys_server(services: Services, tmp_path: Path) -> None:
     services.start({})
     services.stop()
+    time.sleep(0.05)  # births are told in hundredths of a second
     with subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             path = tmp_path / state.FILE
