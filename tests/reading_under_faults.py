@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from hermes_memory.app.desk import PARKED
 from tests.faulty_endpoint import GOOD, FaultyEndpoint, Spoil
 from tests.model_reader import sentence
 
