@@ -115,3 +115,11 @@ def test_a_professional_who_reports_the_user_s_condition_is_not_a_quotation() ->
 def test_a_safety_statement_made_in_anger_is_still_a_statement() -> None:
     found = one("烦死了！我对花生过敏还给我放花生酱！", "allergy")
     assert (found.speech_act, found.emotional) == ("statement", True)
+
+
+@pytest.mark.parametrize(
+    "content", ["吃一点都会起疹子", "我吃一点就过敏", "碰都会起疹子", "我吃一口就会过敏", "我吃一点点都会肿"]
+)
+def test_how_little_of_it_is_no_allergen(content: str) -> None:
+    """An allergy freezes at once: "a bit" and "even" are not what somebody cannot have."""
+    assert not [found for found in candidates(content) if found.dimension in {"allergy", "food"}]
