@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,7 @@ from hermes_memory.adapters.measured import measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.config import Placement, Settings, document_of, load_settings, settings_of
 from hermes_memory.core.candidate import ExtractionRequest
-from hermes_memory.core.failures import told
-from hermes_memory.errors import ExtractionFailed, HermesError
+from hermes_memory.errors import ExtractionFailed
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.ports.ledger import HostPool, Ledger
@@ -46,6 +45,7 @@ from serve_app.embedder_deployment import embedder_of, is_there, probes_of, warm
 from serve_app.options import DRAIN_LOOK_S, of_distiller, of_ingress
 from serve_app.probes import SPARE, extractor_probe, hosts_probe, index_probe, store_probe
 from serve_app.services import Probe, Services
+from serve_app.telling import without_words
 
 log = logging.getLogger(__name__)
 
@@ -64,13 +64,13 @@ class Distiller:
 
     async def distil(self, request: ExtractionRequest) -> Distilled:
         """Candidates with their vectors."""
-        with _without_words():
+        with without_words(log, "extraction or embedding", ExtractionFailed):
             await is_there(self._embedder)
             return await self._distiller.distil(request)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Passage vectors, shape (len(texts), dimension)."""
-        with _without_words():
+        with without_words(log, "extraction or embedding", ExtractionFailed):
             return await self._distiller.embed(texts)
 
     async def ready(self) -> dict[str, Any]:
@@ -173,18 +173,6 @@ def served_model(settings: Settings) -> ServedModel | None:
     # The replica's own limit ends first: it says more, and takes the question back from the engine.
     limit_s = chosen.timeout_s + MODEL_GRACE_S
     return ServedModel(model_name(settings), num_gpus=chosen.num_gpus, timeout_s=limit_s)
-
-
-@contextmanager
-def _without_words() -> Iterator[None]:
-    """Serve logs what a replica raises, and what a stranger raises may quote a turn: here it is told our way."""
-    try:
-        yield
-    except HermesError:
-        raise
-    except Exception as error:  # noqa: BLE001  # whatever it is, it goes on as one of ours
-        log.error("extraction or embedding failed: %s", told(error))
-        raise ExtractionFailed(type(error).__name__) from None
 
 
 def _process(what: str) -> str:

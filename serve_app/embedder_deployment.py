@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -26,6 +25,7 @@ from hermes_memory.ports.embedder import Embedder, Vectors
 from hermes_memory.wiring import build_embedder, build_shared_embedder, embedder_info
 from serve_app.options import logging_config, of_embedder
 from serve_app.services import Probe
+from serve_app.telling import without_words
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +49,12 @@ class EmbedderReplica:
 
     async def queries(self, texts: Sequence[str]) -> Vectors:
         """Vectors of search queries, shape (len(texts), dimension)."""
-        with _without_words():
+        with without_words(log, "embedding", _failed):
             return await self._embedder.queries(texts)
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts to be found, shape (len(texts), dimension)."""
-        with _without_words():
+        with without_words(log, "embedding", _failed):
             return await self._embedder.passages(texts)
 
     async def ready(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class EmbedderReplica:
 
     async def check_health(self) -> None:
         """Alive if the model answers. Serve asks before anybody else, so that it is loaded then."""
-        with _without_words():
+        with without_words(log, "embedding", _failed):
             await self._embedder.passages(["ready"])  # a query's vector would be remembered
 
     def __del__(self) -> None:
@@ -77,16 +77,8 @@ def _replica() -> str:
     return str(serve.get_replica_context().replica_tag)
 
 
-@contextmanager
-def _without_words() -> Iterator[None]:
-    """Serve logs what a replica raises, and what a stranger raises may quote a text: here it is told our way."""
-    try:
-        yield
-    except HermesError:
-        raise
-    except Exception as error:  # noqa: BLE001  # whatever it is, it goes on as one of ours
-        log.error("embedding failed: %s", told(error))
-        raise ModelFailed(WHAT, type(error).__name__) from None
+def _failed(kind: str) -> HermesError:
+    return ModelFailed(WHAT, kind)
 
 
 def embedder_of(settings: Settings) -> Embedder:

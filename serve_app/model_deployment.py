@@ -19,11 +19,11 @@ from actors.standing import Standing
 from hermes_memory.adapters.logs import configure
 from hermes_memory.adapters.vllm_model import VllmModel
 from hermes_memory.config import Settings, document_of, load_settings, settings_of
-from hermes_memory.core.failures import told
 from hermes_memory.errors import HermesError, InvalidConfig, ModelFailed
 from hermes_memory.ports.language_model import Completion, Question
 from hermes_memory.wiring import build_vllm_model, model_name, warm_up_questions
 from serve_app.options import logging_config, of_model
+from serve_app.telling import without_words
 
 log = logging.getLogger(__name__)
 
@@ -64,13 +64,8 @@ class Model:
 
     async def answer(self, question: Question) -> Completion:
         """One answer; what the engine raises says nothing of what it was asked."""
-        try:
+        with without_words(log, "the model", _failed):
             return await self._engine().answer(question)
-        except HermesError:
-            raise
-        except Exception as error:  # noqa: BLE001  # Serve would log it with its words
-            log.error("the model failed: %s", told(error))
-            raise ModelFailed("the model", type(error).__name__) from None
 
     async def ready(self) -> dict[str, Any]:
         """What was loaded, and how much is asked of it now."""
@@ -100,6 +95,10 @@ class Model:
 def _place() -> tuple[str, str]:
     """The replica's name, and its node's."""
     return str(serve.get_replica_context().replica_tag), str(ray.get_runtime_context().get_node_id())
+
+
+def _failed(kind: str) -> HermesError:
+    return ModelFailed("the model", kind)
 
 
 def _stat_loggers() -> Sequence[Any]:
