@@ -77,10 +77,10 @@ test: install ## all tests: unit, cluster, cases, the real engine, faults; a tab
 	@MAKE='$(MAKE)' .ci/stages test test-unit test-cluster cases cases-cluster test-engine test-chaos
 
 test-unit: install ## the tests that need no Ray
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.second_try -n $(WORKERS) --dist loadfile tests/unit tests/property tests/conformance tests/runtime tests/docs $(PYTEST_ARGS)
 
 test-cluster: install ## the tests on a real Ray cluster
-	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.second_try tests/cluster $(PYTEST_ARGS)
 
 cases: install ## play the black-box cases of CASES_DIR against a server of our own
 	@CASES_DIR='$(CASES_DIR)' $(BIN)/python -m tests.run_cases --at-least $(CASES_MIN)
@@ -92,7 +92,7 @@ engine-install: install ## get a real vLLM for this machine's CPU, and a small m
 	@$(BIN)/python -m tests.engine.install
 
 test-engine: engine-install ## the tests of the real engine: on a Ray cluster whose GPU is only declared, and behind vLLM's own server
-	@DATA_DIR='$(DATA_DIR)' $$($(BIN)/python -m tests.engine.install --python) -m pytest tests/engine $(PYTEST_ARGS)
+	@DATA_DIR='$(DATA_DIR)' $$($(BIN)/python -m tests.engine.install --python) -m tests.second_try tests/engine $(PYTEST_ARGS)
 
 chaos: services-install ## 300 faults on a running cluster under load, twenty minutes at most: what was harmed
 	@$(BIN)/python -m tests.chaos --faults 300 --minutes 20 $(ARGS)
