@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +179,28 @@ class EraseUser(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintain(Command):
-    """What the nightly job does, for one user, as of ``now``."""
+    """What the nightly job does, for one user, as of ``now``; None for ``step``: every step, one after the other."""
 
     now: datetime
+    step: str | None = None
+
+
+class Signal(StrEnum):
+    """What the user made of memories that a reply used (S1 §4.3)."""
+
+    LIKE = "like"
+    DISLIKE = "dislike"
+    CLICK = "click"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback(Command):
+    """A signal about memories that a recall of this conversation gave."""
+
+    session_id: str
+    memory_ids: tuple[str, ...]
+    signal: Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,3 +283,13 @@ class ListAudit(Ask):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export(Ask):
     """Everything that is kept about the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate(Ask):
+    """What jobs over many users may learn of one: counts and, with consent, slots; no words of the user otherwise.
+
+    ``since`` is the first day of the tally that counts (ISO, UTC).
+    """
+
+    since: str

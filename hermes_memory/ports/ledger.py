@@ -79,7 +79,8 @@ class AuditEntry:
 class Alert:
     """Something that waits for an operator: names ids and a kind, never content. One for each ``id`` of a user.
 
-    ``key`` is filled in by the ledger when it lists.
+    ``key`` is filled in by the ledger when it lists; None for one about the whole namespace. ``measured`` are the
+    figure and the limit that it broke, of an alarm about quality (SPEC §10).
     """
 
     id: str
@@ -88,6 +89,7 @@ class Alert:
     memory_id: str | None = None
     job_id: str | None = None
     key: UserKey | None = None
+    measured: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,21 @@ class Spent:
 
 NOTHING_SPENT = Spent()
 
+# Counts of what happened to one user: day (ISO, UTC, of receipt time) → name → number. Never content.
+Tally = Mapping[str, Mapping[str, int]]
+NOTHING_COUNTED: Tally = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a job leaves for later in a namespace: a checkpoint, a report, cohort profiles; ``value`` is JSON-ready.
+
+    ``revision`` starts at 1 and grows by one with every writing.
+    """
+
+    value: Any
+    revision: int
+
 
 class GrantKind(StrEnum):
     """Why a frozen row may be touched in this commit."""
@@ -155,7 +172,8 @@ class Snapshot:
     """Everything a user's actor needs to wake up. A user never seen is version 0 with nothing in it.
 
     ``memories`` of every status and all ``sessions``. ``turns`` are the pending ones and those of sessions that
-    have not ended, by receipt time, then session, then index. ``jobs`` are those that are not done.
+    have not ended, by receipt time, then session, then index. ``jobs`` are those that are not done. ``tally`` is
+    what ``touch`` has counted.
     """
 
     key: UserKey
@@ -168,6 +186,7 @@ class Snapshot:
     turns: tuple[Turn, ...] = ()
     jobs: tuple[Job, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    tally: Tally = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +201,7 @@ class Commit:
     deleted, and answers of earlier operations that name a deleted memory are forgotten, for they may hold its words.
     ``seen_to`` are the ids of alerts that are closed; one that is raised too is open afterwards. A
     memory never lowers its stored access count or time. A settings of None leaves them as they are.
+    ``tally_from`` forgets what was counted on days before it.
     """
 
     key: UserKey
@@ -205,6 +225,7 @@ class Commit:
     alerts: tuple[Alert, ...] = ()
     seen_to: tuple[str, ...] = ()
     settings: Settings | None = None
+    tally_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +401,18 @@ class Ledger(Protocol):
         """The first answer of an operation, if it was applied."""
         ...
 
-    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
-        """Add access counts, outside the version. Ignores unknown memories; a fenced epoch writes nothing."""
+    async def touch(
+        self,
+        key: UserKey,
+        epoch: int,
+        counts: Mapping[str, AccessCount],
+        tally: Tally = NOTHING_COUNTED,
+    ) -> None:
+        """Add access counts and what else was counted, outside the version.
+
+        Ignores unknown memories; a fenced epoch writes nothing, nor does anything for a user who is not there: an
+        erasure takes the tally with it.
+        """
         ...
 
     async def erase(
@@ -427,12 +458,42 @@ class Ledger(Protocol):
         """The open alerts of a namespace in the order of their ids, starting after that id."""
         ...
 
+    async def raise_alert(self, namespace: str, alert: Alert) -> None:
+        """Open an alert about the namespace itself, or put it in the place of the one of that id."""
+        ...
+
+    async def put_note(self, namespace: str, name: str, value: Any, expected: int | None = None) -> bool:
+        """Keep a JSON-ready value under a name, in place of what is there; durable when it returns.
+
+        With ``expected`` only if the note has that revision now, 0 where there is none: False, and nothing
+        changes, if not. ``namespace`` may be empty: what belongs to the product as a whole.
+        """
+        ...
+
+    async def note(self, namespace: str, name: str) -> Note | None:
+        """The note of that name."""
+        ...
+
+    async def notes(self, namespace: str, prefix: str, after: str, limit: int) -> list[str]:
+        """Names of notes that begin with ``prefix``, in order, starting after that name."""
+        ...
+
+    async def remove_notes(self, namespace: str, names: Sequence[str]) -> None:
+        """Forget them. Ignores unknown ones."""
+        ...
+
     async def close_alert(self, namespace: str, alert_id: str) -> bool:
         """An operator has seen to it; False if it is not open. The same thing happening again opens it again."""
         ...
 
-    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
-        """Known users in the order of ``str(key)``, starting after that text."""
+    async def users(
+        self, namespace: str | None, after: str, limit: int, shard: tuple[int, int] | None = None
+    ) -> list[UserKey]:
+        """Known users in the order of ``str(key)``, starting after that text.
+
+        ``shard`` (number, of how many: a power of two up to 16) gives that part of them: the parts are disjoint, of
+        about one size, and together everybody; reading one costs no look at the others where the store allows it.
+        """
         ...
 
     async def pending_users(self, after: str, limit: int) -> list[UserKey]:
