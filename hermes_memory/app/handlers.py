@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_memory.app import commands, confirming, editing, ingest, maintaining, settling
+from hermes_memory.app import commands, confirming, editing, feedback, ingest, maintaining, settling
 from hermes_memory.app.desk import Decision, Desk, Handlers
 from hermes_memory.app.state import UserState
 
@@ -24,6 +24,7 @@ HANDLERS: Handlers = {
     commands.SetConsent: maintaining.set_consent,
     commands.EraseKind: editing.erase_kind,
     commands.Maintain: maintaining.maintain,
+    commands.Feedback: feedback.feedback,
     commands.BringBack: maintaining.reactivate,
 }
 
