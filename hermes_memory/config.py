@@ -27,6 +27,7 @@ from hermes_memory.core.rules import (
     KnowledgeRules,
     LifeRules,
     LockRules,
+    NightRules,
     RecallRules,
     Rules,
     WindowRules,
@@ -277,6 +278,7 @@ class Settings:
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules
+    night: NightRules
     ledger: LedgerSettings
     index: IndexSettings
     embedder: EmbedderSettings
@@ -294,7 +296,7 @@ class Settings:
         return Rules(
             entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
             recall=self.recall, fusion=self.fusion, briefing=self.briefing, window=self.window,
-            knowledge=self.knowledge,
+            knowledge=self.knowledge, night=self.night,
         )  # fmt: skip
 
 

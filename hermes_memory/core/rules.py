@@ -301,6 +301,22 @@ class WindowRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NightRules:
+    """SPEC §9: what a night does for one user, and how much of it at once."""
+
+    stale_pending_days: int
+    digest_days: int
+    tally_days: int
+    merge_share: float
+    portion: int
+
+    def __post_init__(self) -> None:
+        days = {name: getattr(self, name) for name in ("stale_pending_days", "digest_days", "tally_days")}
+        _within("night", 1, 100_000, portion=self.portion, **days)
+        _within("night", 0, 1, merge_share=self.merge_share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """Every rule of both gates, of recall and of the briefing."""
 
@@ -314,3 +330,4 @@ class Rules:
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules
+    night: NightRules
