@@ -23,11 +23,14 @@ from hermes_memory.core.rules import (
     CapacityRules,
     ConflictRules,
     EntryRules,
+    FeedbackRules,
     FusionRules,
     KnowledgeRules,
     LifeRules,
     LockRules,
     NightRules,
+    ProfileRules,
+    QualityRules,
     RecallRules,
     Rules,
     WindowRules,
@@ -278,7 +281,10 @@ class Settings:
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules
+    feedback: FeedbackRules
+    profile: ProfileRules
     night: NightRules
+    quality: QualityRules
     ledger: LedgerSettings
     index: IndexSettings
     embedder: EmbedderSettings
@@ -296,7 +302,8 @@ class Settings:
         return Rules(
             entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
             recall=self.recall, fusion=self.fusion, briefing=self.briefing, window=self.window,
-            knowledge=self.knowledge, night=self.night,
+            knowledge=self.knowledge, feedback=self.feedback, profile=self.profile, night=self.night,
+            quality=self.quality,
         )  # fmt: skip
 
 

@@ -85,6 +85,14 @@ def load_session(body: str, summary: str) -> Session:
     return SESSION.validate_json(f'{body[:-1]},"summary":{summary}}}' if summary else body)
 
 
+def load_tally(rows: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
+    """Day → name → number, of rows of these."""
+    tally: dict[str, dict[str, int]] = {}
+    for day, name, number in rows:
+        tally.setdefault(day, {})[name] = number
+    return tally
+
+
 def dump_result(result: Any) -> str:
     """JSON of an operation's answer."""
     return to_json(result).decode("utf-8")

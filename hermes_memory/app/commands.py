@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hermes_memory.core.asking import Asked
 from hermes_memory.core.confirmation import Choice
-from hermes_memory.core.model import EvidenceKind, Role
+from hermes_memory.core.model import EvidenceKind, Role, Signal
 from hermes_memory.ports.distiller import Distilled
 
 
@@ -183,15 +182,6 @@ class Maintain(Command):
 
     now: datetime
     step: str | None = None
-
-
-class Signal(StrEnum):
-    """What the user made of memories that a reply used (S1 §4.3)."""
-
-    LIKE = "like"
-    DISLIKE = "dislike"
-    CLICK = "click"
-    IGNORE = "ignore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,13 +37,15 @@ INDEX = "index"  # the part of a recall that a long-term index takes, and what i
 class Recalled:
     """The answer, JSON-ready; what was shown, for the access counts; and the question handed out, if any.
 
-    ``returned`` are the ids found in the archive: they are to be active again.
+    ``returned`` are the ids found in the archive: they are to be active again. ``disputed``: something in the block has a
+    live rival.
     """
 
     answer: dict[str, Any]
     shown: tuple[str, ...]
     asked: str | None
     returned: tuple[str, ...] = ()
+    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +223,8 @@ def assemble(
         answer["knowledge"] = [known_record(one, block.language) for one in known]
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
     returned = tuple(hit.memory.id for hit in hits if hit.memory.id in found.archived)
-    return Recalled(answer, shown, ask["id"] if ask else None, returned)
+    disputed = any(memory_id in material.disputed for memory_id in block.memory_ids)
+    return Recalled(answer, shown, ask["id"] if ask else None, returned, disputed)
 
 
 def _active(state: UserState, query: Query, policy: Policy, nominated: Nominated | None) -> Shelf:

@@ -98,5 +98,6 @@ def alert_record(alert: Alert) -> dict[str, Any]:
         "user_id": alert.key.user_id if alert.key else None,
         "memory_id": alert.memory_id,
         "job_id": alert.job_id,
+        "measured": list(alert.measured) if alert.measured else None,
         "at": alert.at.isoformat().replace("+00:00", "Z"),
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from hermes_memory.core.bm25 import WordIndex
 from hermes_memory.core.dimensions import Dimensions
@@ -63,6 +64,8 @@ class UserState:
         self.turns: dict[tuple[str, int], Turn] = {}
         self.jobs: dict[str, Job] = {job.id: job for job in snapshot.jobs}
         self.access: dict[str, AccessCount] = {}
+        self.tally: dict[str, Counter[str]] = {day: Counter(of) for day, of in snapshot.tally.items()}
+        self.counted: dict[str, Counter[str]] = {}
         self.asked: set[str] = {session.id for session in snapshot.sessions if session.asked}
         for memory in snapshot.memories:
             self._place(memory, snapshot.vectors.get(memory.id))
@@ -113,6 +116,8 @@ class UserState:
         self.jobs = {job_id: job for job_id, job in self.jobs.items() if job.pending_turns > 0}
         if commit.settings is not None:
             self.settings = commit.settings
+        if commit.tally_from is not None:
+            self.tally = {day: of for day, of in self.tally.items() if day >= commit.tally_from}
         self._trim()
 
     def note_access(self, memory_ids: list[str], now: datetime) -> None:
@@ -125,6 +130,22 @@ class UserState:
         """The counts since the last call, to be written down."""
         counts, self.access = self.access, {}
         return counts
+
+    def count(self, counts: Mapping[str, int], now: datetime) -> None:
+        """Count what happened, aside from the version as the recalls are; the day is UTC's."""
+        day = now.astimezone(UTC).date().isoformat()
+        for held in (self.tally, self.counted):
+            held.setdefault(day, Counter()).update({name: n for name, n in counts.items() if n})
+
+    def take_counted(self) -> dict[str, Counter[str]]:
+        """What was counted since the last call, to be written down."""
+        counted, self.counted = self.counted, {}
+        return counted
+
+    def put_back_counted(self, counted: Mapping[str, Counter[str]]) -> None:
+        """What could not be written waits for the next time."""
+        for day, counts in counted.items():
+            self.counted.setdefault(day, Counter()).update(counts)
 
     def put_back_access(self, counts: Mapping[str, AccessCount]) -> None:
         """Counts that could not be written wait for the next time."""
@@ -143,6 +164,9 @@ class UserState:
         """Take over what only the memory knows from the state that this one replaces; nothing from an erased one."""
         if before.generation == self.generation:
             self.access = before.access
+            self.counted = before.counted
+            for day, counts in self.counted.items():
+                self.tally.setdefault(day, Counter()).update(counts)
             self.asked |= before.asked
 
     def cost_bytes(self) -> int:

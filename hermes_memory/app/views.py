@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
+from hermes_memory.app.aggregating import aggregate
 from hermes_memory.app.commands import (
+    Aggregate,
     Ask,
     Export,
     GetMemory,
@@ -188,4 +190,5 @@ VIEWS: dict[type[Ask], View] = {
     ListConfirmations: list_confirmations,
     Summarise: summarise,
     Export: export,
+    Aggregate: aggregate,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -115,6 +115,11 @@ class Panel:
     ) -> dict[str, Any]:
         """Record consent to sensitive matters and to cohort profiles; None leaves one as it is."""
         return self._call("PUT", user_path(user, "consent"), body={"sensitive": sensitive, "cohort": cohort})
+
+    def feedback(self, user: str, session: str, memory_ids: Sequence[str], signal: str) -> dict[str, Any]:
+        """What the user made of recalled memories: like, dislike, click or ignore. Moves their rank only."""
+        body = {"session_id": session, "memory_ids": list(memory_ids), "signal": signal}
+        return self._call("POST", user_path(user, "feedback"), body=body)
 
     def job(self, job_id: str) -> dict[str, Any]:
         """Where an extraction job stands. Raises NotFound."""

@@ -53,7 +53,9 @@ class Change:
 
 
 # These grow without making a new version of the record: nothing in them is a statement (SPEC §5).
-_FREE = {"version", "evidence", "confirmations", "contradictions", "access_count", "last_access_at"}
+_FREE = {
+    "version", "evidence", "confirmations", "contradictions", "access_count", "last_access_at", "feedback",
+}  # fmt: skip
 _VERSIONED = tuple(field.name for field in fields(Memory) if field.name not in _FREE)
 
 

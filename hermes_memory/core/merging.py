@@ -7,7 +7,7 @@ rest in the archive with ``merged_into``. Whatever happens to a part, ``mend`` w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -70,41 +70,55 @@ def compress(
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class DigestRules:
+    """Which episodes are told in short: those of months that ended before a date, so many at least.
+
+    What was kept ``verbatim`` by the product's choice (that dimension) stays as it is.
+    """
+
+    before: date
+    least: int
+    verbatim: str
+
+
 def digest_events(
-    board: Board, before: date, today: LocalDay, seed: str, vector_of: VectorOf, verbatim: str, most: int
+    board: Board, rules: DigestRules, today: LocalDay, seed: str, vector_of: VectorOf, most: int
 ) -> tuple[dict[str, Vector], bool]:
-    """Tell the episodes of each month that ended before ``before`` in short (SPEC §9, S4 §5.2).
+    """Tell the episodes of each month that is long over in short (SPEC §9, S4 §5.2).
 
     A digest is a merged record: the episodes' own words in the order of time, each with its outcome, and every
-    episode addressable in it. What was kept ``verbatim`` by the product's choice (that dimension) stays as it is,
-    and so does a month's only episode. Returns the new vectors, and whether months are left after ``most``.
+    episode addressable in it. Returns the new vectors, and whether months are left after ``most`` records.
     """
     made: dict[str, Vector] = {}
-    for group in _months(board, before, today, verbatim):
-        while len(group) > 1:
+    for group in _months(board, rules, today):
+        if len(made) >= most:
+            return made, True
+        while group:
             parts = _that_fit(group)
-            group = group[len(parts) :]
+            group = group[max(1, len(parts)) :]
             vector = _middle(parts, vector_of)
-            if len(parts) < 2 or vector is None:
-                continue
-            if len(made) >= most:
-                return made, True
-            made[_merge(board, parts, seed, Reason.DIGESTED).id] = vector
+            if len(parts) > 1 and vector is not None:
+                made[_merge(board, parts, seed, Reason.DIGESTED).id] = vector
     return made, False
 
 
-def _months(board: Board, before: date, today: LocalDay, verbatim: str) -> list[list[Memory]]:
+def _months(board: Board, rules: DigestRules, today: LocalDay) -> list[list[Memory]]:
     """Episodes that differ in nothing but what they tell, by the month in which they were told, oldest first."""
     opposed = {memory.rival_of for memory in board.live() if memory.rival_of}
     months: dict[tuple[Any, ...], list[Memory]] = {}
     for memory in board.live():
-        if memory.category is not Category.EVENT or memory.dimension == verbatim or memory.id in opposed:
+        if memory.category is not Category.EVENT or memory.dimension == rules.verbatim:
             continue
         told = today.date_of(memory.stated_at)
-        ends = (told.replace(day=1) + timedelta(days=31)).replace(day=1)
-        if ends <= before and today.date_of(memory.updated_at) < before and _may_merge(memory):
+        latest = max(told, today.date_of(memory.updated_at))
+        if _month_after(latest) <= rules.before and _may_merge(memory) and memory.id not in opposed:
             months.setdefault((told.year, told.month, *map(str, _kind(memory))), []).append(memory)
-    return [_in_order(months[key]) for key in sorted(months)]
+    return [_in_order(months[key]) for key in sorted(months) if len(months[key]) >= rules.least]
+
+
+def _month_after(day: date) -> date:
+    return (day.replace(day=1) + timedelta(days=31)).replace(day=1)
 
 
 def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]]:

@@ -133,6 +133,24 @@ class EvidenceKind(StrEnum):
     OPERATOR = "operator"
 
 
+class Signal(StrEnum):
+    """What the user made of memories that a reply used (S1 §4.3)."""
+
+    LIKE = "like"
+    DISLIKE = "dislike"
+    CLICK = "click"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Felt:
+    """One signal about a memory: from which conversation, and when."""
+
+    session_id: str
+    signal: Signal
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One message as stored: its content is already masked by the privacy gate."""
@@ -242,6 +260,7 @@ class Memory:
     freeze_reason: str | None = None
     unfreeze_reason: str | None = None
     outcome: str | None = None
+    feedback: tuple[Felt, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -6,8 +6,8 @@ changes; it answers whether more is left to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from datetime import timedelta
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 
 from hermes_memory.core.board import Board, Op
 from hermes_memory.core.conflicts import contradicts
@@ -15,7 +15,6 @@ from hermes_memory.core.days import LocalDay
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.frozen import promote
 from hermes_memory.core.model import (
-    LIVE,
     Category,
     Granularity,
     Layer,
@@ -23,6 +22,7 @@ from hermes_memory.core.model import (
     Memory,
     Scope,
     Source,
+    Status,
     Tier,
 )
 from hermes_memory.core.reasons import Reason
@@ -38,14 +38,15 @@ def cool_down(
     ``scenes`` maps conversations to theirs. One that came up in a single scene is formal there, and stays weak
     elsewhere; so does one that contradicts what stands.
     """
-    weak = [memory for memory in board.live() if _is_weak(memory)]
-    for done, memory in enumerate(m for m in weak if _recurred(m, rules, scenes)):
+    done = 0
+    for memory in [m for m in board.live() if _is_weak(m) and _recurred(m, rules, scenes)]:
+        raised = memory.with_(scope=Scope.USER, scene=None)
+        others = (other for other in board.live() if other.scope is Scope.USER)
+        if any(contradicts(raised, other, dimensions) for other in others):
+            continue
         if done == most:
             return True
-        raised = memory.with_(scope=Scope.USER, scene=None)
-        rivals = (other for other in board.live() if other.dimension == memory.dimension)
-        if any(_opposed(raised, other, dimensions) for other in rivals if other.id != memory.id):
-            continue
+        done += 1
         board.log(Op.MOVED, Reason.RECURRED, memory, before=memory.scope, after=Scope.USER)
         board.put(raised)
     return False
@@ -71,10 +72,6 @@ def _recurred(memory: Memory, rules: LifeRules, scenes: Mapping[str, str | None]
     return False
 
 
-def _opposed(raised: Memory, other: Memory, dimensions: Dimensions) -> bool:
-    return other.scope is Scope.USER and contradicts(raised, other, dimensions)
-
-
 def rise(board: Board, rules: Rules, most: int) -> bool:
     """Locks that have been earned and were not given: a core that was full then has room now (SPEC §5).
 
@@ -90,15 +87,16 @@ def rise(board: Board, rules: Rules, most: int) -> bool:
 
 
 def _may_rise(memory: Memory) -> bool:
-    return memory.lock in {Lock.PENDING, Lock.CONFIRMED} and bool(memory.confirmations)
+    earned = memory.lock in {Lock.PENDING, Lock.CONFIRMED} and bool(memory.confirmations)
+    return earned and memory.status is Status.ACTIVE and not memory.rival_of
 
 
 def _raised(board: Board, memory: Memory, rules: Rules) -> bool:
     """A full core was told to the operator when the freeze was earned; the night does not tell it again."""
     logged = len(board.changes)
     after = promote(board, memory, rules, None, explicit=False)
-    if len(board.changes) > logged and board.changes[-1].reason is Reason.CORE_FULL:
-        board.changes.pop()
+    if after.lock is memory.lock:
+        del board.changes[logged:]
     return after.lock is not memory.lock
 
 
@@ -129,23 +127,24 @@ def move_up(board: Board, open_sessions: Collection[str], known: Collection[str]
     return False
 
 
-def clear_pending(board: Board, stale_days: int, today: LocalDay, most: int) -> bool:
+def clear_pending(board: Board, stale_days: float, today: LocalDay, most: int) -> bool:
     """Weak statements that nobody said or needed again go to the archive, from where recall may bring them back.
 
     Weak is what is pending and passing (the working tier) or inferred (S2 §5.5): what the user plainly declared
     for good has the terms of SPEC §4.3. Never a declared FACT, a safety matter or a restriction.
     """
-    idle: Callable[[Memory], bool] = lambda memory: (  # noqa: E731
-        min(today.since(at) for at in (memory.updated_at, memory.last_access_at) if at) > stale_days
-    )
-    stale = [memory for memory in board.live() if _is_passing(memory) and idle(memory)]
+    stale = [m for m in board.live() if _is_passing(m) and today.since(_last_needed(m)) > stale_days]
     for memory in stale[:most]:
         board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.STALE_PENDING)
     return len(stale) > most
 
 
+def _last_needed(memory: Memory) -> datetime:
+    return max(memory.updated_at, memory.last_access_at or memory.updated_at)
+
+
 def _is_passing(memory: Memory) -> bool:
-    if memory.lock is not Lock.PENDING or memory.status not in LIVE or memory.rival_of:
+    if memory.lock is not Lock.PENDING or memory.rival_of:
         return False
     inferred = memory.source is Source.INFERRED
     if memory.safety or memory.layer is Layer.RESTRICTION or memory.category is Category.EVENT:

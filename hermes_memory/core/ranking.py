@@ -17,13 +17,14 @@ from hermes_memory.core.calibration import Calibration
 from hermes_memory.core.candidate import SAID
 from hermes_memory.core.daytime import Daytimes, Moment, fit
 from hermes_memory.core.decay import decay
+from hermes_memory.core.feedback import liking
 from hermes_memory.core.fusion import Fused, Match, Places, holding, told_twice
 from hermes_memory.core.model import USER, Category, Granularity, Layer, Lock, Memory, Scope, Status
 from hermes_memory.core.rules import FusionRules, Rules
 from hermes_memory.core.vectors import VectorTable
 
 RERANK = "rerank"  # in place of "match", of what a second look was taken at
-PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit")
+PARTS = ("relevance", "match", "decay", "lock", "importance", "polarity", "fit", "feedback")
 NO_MATCH = Match(0.0, 0.0)
 WIDER = 4  # so many hits are scored for each that is asked for: the other factors may raise one that far
 Factors = tuple[float, ...]  # in the order of PARTS
@@ -288,6 +289,7 @@ def _factors(memory: Memory, match: Match, query: Query, yardstick: Yardstick) -
         memory.importance,
         rules.recall.negative_factor if memory.negative else 1.0,
         _fit(memory, query, yardstick),
+        liking(memory, rules.feedback),
     )
 
 

@@ -301,19 +301,66 @@ class WindowRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightRules:
-    """SPEC §9: what a night does for one user, and how much of it at once."""
+class FeedbackRules:
+    """S1 §4.3: how far signals move the rank of a memory; of each memory the last ``kept`` count."""
 
-    stale_pending_days: int
-    digest_days: int
+    step: float
+    least: float
+    most: float
+    kept: int
+
+    def __post_init__(self) -> None:
+        _within("feedback", 0, 1, step=self.step, least=self.least)
+        _within("feedback", 1, 10, most=self.most)
+        _within("feedback", 1, 1000, kept=self.kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRules:
+    """SPEC §8: when slots are made anew, and how their confidence moves."""
+
+    new_memories: int
+    rival_malus: float
+    agreement_bonus: float
+
+    def __post_init__(self) -> None:
+        _within("profile", 1, MANY, new_memories=self.new_memories)
+        _within("profile", 0, 1, rival_malus=self.rival_malus, agreement_bonus=self.agreement_bonus)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRules:
+    """SPEC §9: what one night does to one user; days unless the name says otherwise."""
+
+    stale_pending_days: float
+    digest_days: float
+    digest_least: int
     tally_days: int
+    active_least: int
     merge_share: float
     portion: int
 
     def __post_init__(self) -> None:
-        days = {name: getattr(self, name) for name in ("stale_pending_days", "digest_days", "tally_days")}
-        _within("night", 1, 100_000, portion=self.portion, **days)
+        _within("night", 1, MANY, stale_pending_days=self.stale_pending_days, digest_days=self.digest_days)
+        _within("night", 2, MANY, digest_least=self.digest_least)
+        _within("night", 1, MANY, tally_days=self.tally_days, active_least=self.active_least)
         _within("night", 0, 1, merge_share=self.merge_share)
+        _within("night", 1, MANY, portion=self.portion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityRules:
+    """SPEC §10: over how many days figures are taken, from how many cases on they speak, and what they must reach."""
+
+    window_days: int
+    least_cases: int
+    least: dict[str, float]
+    most: dict[str, float]
+
+    def __post_init__(self) -> None:
+        _within("quality", 1, MANY, window_days=self.window_days, least_cases=self.least_cases)
+        _within("quality", 0, 1, **{f"least.{name}": limit for name, limit in self.least.items()})
+        _within("quality", 0, 1, **{f"most.{name}": limit for name, limit in self.most.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,4 +377,7 @@ class Rules:
     briefing: BriefingRules
     window: WindowRules
     knowledge: KnowledgeRules
+    feedback: FeedbackRules
+    profile: ProfileRules
     night: NightRules
+    quality: QualityRules

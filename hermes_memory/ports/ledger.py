@@ -157,7 +157,10 @@ class GrantKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user has decided about remembering, and counters of the aggregate; JSON-ready documents."""
+    """What the user has decided about remembering, and counters of the aggregate; JSON-ready documents.
+
+    ``timezone`` is the one that the user last wrote from: days of the night are its days.
+    """
 
     paused: bool = False
     consent: Mapping[str, bool] = field(default_factory=dict)
@@ -165,6 +168,7 @@ class Settings:
     challenges: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = NOTHING_SPENT
+    timezone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -17,6 +18,7 @@ from hermes_memory.app.commands import (
     EndIdleSessions,
     EraseUser,
     Export,
+    Feedback,
     Ingest,
     ListAudit,
     Maintain,
@@ -42,6 +44,8 @@ from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
 from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.knowledge import KnowledgeShelf
+from hermes_memory.core.quality import of_change, of_recall, of_signal
+from hermes_memory.core.reasons import Reason
 from hermes_memory.errors import (
     Fenced,
     HermesError,
@@ -221,6 +225,8 @@ class ActiveUser:
             result = await self._commit(decision.commit, desk.fetched)
         if decision.error is not None:
             raise decision.error
+        if isinstance(call.command, Feedback) and decision.commit is not None:
+            self.state.count(of_signal(call.command.signal, result["counted"]), desk.now)
         return result
 
     async def _vectors(self, memory_ids: Iterable[str]) -> dict[str, Vector | None]:
@@ -236,12 +242,23 @@ class ActiveUser:
             self.around.nudge(self.key)
         if receipt.replayed:
             return receipt.result
+        tally = self._tallied(commit)
         self.state.apply(commit, fetched)
+        self.state.count(tally, commit.at)
         self._stale = False
         count_commit(self.around.metrics, commit)
         self.watches.end(job.id for job in commit.jobs if job.status in ENDED)
         self.changed.set()
         return commit.result
+
+    def _tallied(self, commit: Commit) -> Counter[str]:
+        """What a commit counts for, seen from the state that it changes."""
+        memories, total = self.state.memories, Counter[str]()
+        for entry in commit.audit:
+            memory = memories.get(entry.memory_id or "")
+            went = memory.history[-1].reason if memory is not None and memory.history else None
+            total.update(of_change(entry.op, entry.reason, evicted=went == Reason.CAPACITY))
+        return total
 
     async def _refresh(self) -> None:
         """Read the state again if it may be behind the ledger, and tell those who wait for what happened there."""
@@ -304,6 +321,8 @@ class ActiveUser:
         else:
             recalled = await self._recalled_with_help(query, now, zone)
         count_recall(around.metrics, recalled.answer)
+        hits = sum(not one["always"] for one in recalled.answer["memories"])
+        self.state.count(of_recall(hits, disputed=recalled.disputed), now)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)
@@ -425,13 +444,14 @@ class ActiveUser:
     async def _flush(self) -> None:
         """Write the access counts down. In the mailbox: a commit or a reload in between would count them twice."""
         async with self._mailbox:
-            counts = self.state.take_access()
-            if not counts:
+            counts, tally = self.state.take_access(), self.state.take_counted()
+            if not (counts or tally):
                 return
             try:
-                await self.around.ledger.touch(self.key, self.around.epoch, counts)
+                await self.around.ledger.touch(self.key, self.around.epoch, counts, tally)
             except HermesError:
                 self.state.put_back_access(counts)
+                self.state.put_back_counted(tally)
                 raise
             self.state.count_access(counts)
 

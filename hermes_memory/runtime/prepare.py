@@ -16,6 +16,7 @@ from hermes_memory.app.commands import (
     Edit,
     EndSession,
     EraseKind,
+    Feedback,
     Ingest,
     RequestUnfreeze,
 )
@@ -55,7 +56,7 @@ async def _ingest(key: UserKey, state: UserState, command: Ingest, around: Surro
 
 
 async def _named(
-    key: UserKey, state: UserState, command: EndSession | ConfirmMemory, around: Surroundings
+    key: UserKey, state: UserState, command: EndSession | ConfirmMemory | Feedback, around: Surroundings
 ) -> None:
     """A session that is named must not be another user's; an unknown one is nobody's and stays so."""
     if command.session_id in state.sessions or command.session_id == PANEL_SESSION:
@@ -101,6 +102,7 @@ _STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Aw
     Ingest: _ingest,
     EndSession: _named,
     ConfirmMemory: _named,
+    Feedback: _named,
     Edit: _edit,
     Delete: _kept,
     EraseKind: _kept,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Turn
@@ -15,6 +15,7 @@ from hermes_memory.errors import LedgerUnavailable
 from hermes_memory.ports.clock import Clock
 from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
+    NOTHING_COUNTED,
     AccessCount,
     Alert,
     AuditEntry,
@@ -23,11 +24,13 @@ from hermes_memory.ports.ledger import (
     HostPool,
     Job,
     Ledger,
+    Note,
     OutboxEntry,
     Receipt,
     Reembedding,
     Snapshot,
     StoredPack,
+    Tally,
     WaitingPack,
 )
 
@@ -94,10 +97,10 @@ class FaultyLedger:
         self._delay_s = delay_s
         self.injected: Counter[Fault] = Counter()
 
-    async def _write(self, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def _write(self, call: Callable[[], Awaitable[_T]], *, repeated: bool = True) -> _T:
         fault = await self._before(self._plan.draw())
         reply = await call()
-        if fault is Fault.DUPLICATE:
+        if fault is Fault.DUPLICATE and repeated:  # not a note: called again it is another writing
             await call()
         if fault is Fault.FAIL_AFTER:
             raise LedgerUnavailable("injected: the reply was lost")
@@ -172,9 +175,11 @@ class FaultyLedger:
         """See ``Ledger.operation``."""
         return await self._once(lambda: self._inner.operation(key, operation_id))
 
-    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+    async def touch(
+        self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount], tally: Tally = NOTHING_COUNTED
+    ) -> None:
         """See ``Ledger.touch``."""
-        await self._once(lambda: self._inner.touch(key, epoch, counts))
+        await self._once(lambda: self._inner.touch(key, epoch, counts, tally))
 
     async def erase(
         self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
@@ -212,13 +217,37 @@ class FaultyLedger:
         """See ``Ledger.close_alert``."""
         return await self._write(lambda: self._inner.close_alert(namespace, alert_id))
 
+    async def raise_alert(self, namespace: str, alert: Alert) -> None:
+        """See ``Ledger.raise_alert``."""
+        await self._write(lambda: self._inner.raise_alert(namespace, alert))
+
+    async def put_note(self, namespace: str, name: str, value: Any, expected: int | None = None) -> bool:
+        """See ``Ledger.put_note``."""
+        return await self._write(
+            lambda: self._inner.put_note(namespace, name, value, expected), repeated=False
+        )
+
+    async def note(self, namespace: str, name: str) -> Note | None:
+        """See ``Ledger.note``."""
+        return await self._once(lambda: self._inner.note(namespace, name))
+
+    async def notes(self, namespace: str, prefix: str, after: str, limit: int) -> list[str]:
+        """See ``Ledger.notes``."""
+        return await self._once(lambda: self._inner.notes(namespace, prefix, after, limit))
+
+    async def remove_notes(self, namespace: str, names: Sequence[str]) -> None:
+        """See ``Ledger.remove_notes``."""
+        await self._write(lambda: self._inner.remove_notes(namespace, names))
+
     async def turns(self, key: UserKey) -> list[Turn]:
         """See ``Ledger.turns``."""
         return await self._once(lambda: self._inner.turns(key))
 
-    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+    async def users(
+        self, namespace: str | None, after: str, limit: int, shard: tuple[int, int] | None = None
+    ) -> list[UserKey]:
         """See ``Ledger.users``."""
-        return await self._once(lambda: self._inner.users(namespace, after, limit))
+        return await self._once(lambda: self._inner.users(namespace, after, limit, shard))
 
     async def pending_users(self, after: str, limit: int) -> list[UserKey]:
         """See ``Ledger.pending_users``."""

@@ -22,10 +22,12 @@ from hermes_memory.testing.ledger_erasure_checks import ErasureChecks
 from hermes_memory.testing.ledger_feeding_checks import FeedingChecks
 from hermes_memory.testing.ledger_frozen_checks import FrozenChecks
 from hermes_memory.testing.ledger_host_pool_checks import HostPoolChecks
+from hermes_memory.testing.ledger_note_checks import NoteChecks
 from hermes_memory.testing.ledger_pack_checks import PackChecks
 from hermes_memory.testing.ledger_pack_reembedding_checks import PackReembeddingChecks
 from hermes_memory.testing.ledger_query_checks import QueryChecks
 from hermes_memory.testing.ledger_reembedding_checks import ReembeddingChecks
+from hermes_memory.testing.ledger_tally_checks import TallyChecks
 
 MakeLedger = Callable[[], Ledger]
 
@@ -37,6 +39,8 @@ class LedgerSuite(
     QueryChecks,
     FeedingChecks,
     HostPoolChecks,
+    NoteChecks,
+    TallyChecks,
     PackChecks,
     ReembeddingChecks,
     PackReembeddingChecks,

@@ -11,6 +11,7 @@ from hermes_memory.app.commands import (
     EraseKind,
     EraseUser,
     Export,
+    Feedback,
     GetProfile,
     ListAudit,
     ListConfirmations,
@@ -20,7 +21,7 @@ from hermes_memory.app.commands import (
 )
 from hermes_memory.app.users import operation_id_of
 from serve_app.routes.memories import Cursor, Limit
-from serve_app.schemas import ConfirmationAnswer, ConsentIn
+from serve_app.schemas import ConfirmationAnswer, ConsentIn, FeedbackIn
 from serve_app.services import ConfirmationPath, Services_, User
 
 router = APIRouter(tags=["user"])
@@ -91,6 +92,14 @@ async def resume(key: User, at: Services_) -> dict[str, Any]:
 async def put_consent(key: User, body: ConsentIn, at: Services_) -> dict[str, Any]:
     """To sensitive matters, to cohort profiles."""
     command = SetConsent(sensitive=body.sensitive, cohort=body.cohort)
+    answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
+    return answer
+
+
+@router.post("/v1/users/{user}/feedback", summary="What the user made of what was recalled")
+async def post_feedback(key: User, body: FeedbackIn, at: Services_) -> dict[str, Any]:
+    """Moves the rank of the memories, never what they say; the same signal of a conversation counts once."""
+    command = Feedback(session_id=body.session_id, memory_ids=tuple(body.memory_ids), signal=body.signal)
     answer: dict[str, Any] = await at.users.execute(key, command, operation_id_of(command))
     return answer
 

@@ -29,6 +29,7 @@ USER_PARTS = (
     "messages",   # hash: "session message" → content hash and job
     "jobs",       # hash: id → JSON body
     "open_jobs",  # zset: ids of jobs that are not done, in order of arrival
+    "tally",      # hash: "day name" → number
     "audit",      # stream: seq-0 → JSON body
     "alerts",     # hash: id → JSON body of open ones
     "outbox",     # zset: "seq [op, memory id]" by seq
@@ -101,6 +102,10 @@ class Layout:
         """The keys of the packs in the order of META_PARTS."""
         plain = [self.meta(part) for part in META_PARTS[:3]]
         return [*plain, self.meta(f"packs_vectors:{model}"), self.meta(f"packs_vectors:{model + 1}")]
+
+    def space(self, namespace: str, part: str) -> str:
+        """One key of a namespace as a whole: its "notes", their "names", its "alerts"."""
+        return f"{self.prefix}:{{space-{digest(self.salt, 'space', namespace, size=_TAG_BYTES)}}}:{part}"
 
     def session(self, namespace: str, session_id: str) -> str:
         """The digest that stands for a session of a namespace."""

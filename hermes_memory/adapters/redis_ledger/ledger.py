@@ -9,7 +9,16 @@ from datetime import datetime
 from typing import Any
 
 from hermes_memory.adapters import ledger_codec as codec
-from hermes_memory.adapters.redis_ledger import commits, erasing, packs, reading, reembedding, registry, rows
+from hermes_memory.adapters.redis_ledger import (
+    commits,
+    erasing,
+    notes,
+    packs,
+    reading,
+    reembedding,
+    registry,
+    rows,
+)
 from hermes_memory.adapters.redis_ledger.checks import Durability, OnUnsafe, check_server
 from hermes_memory.adapters.redis_ledger.connection import Link, Redis, client_of
 from hermes_memory.adapters.redis_ledger.scripts import load_scripts
@@ -19,6 +28,7 @@ from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LeaseLost, LedgerUnavailable
 from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
+    NOTHING_COUNTED,
     AccessCount,
     Alert,
     AuditEntry,
@@ -26,11 +36,13 @@ from hermes_memory.ports.ledger import (
     ErasureReceipt,
     HostPool,
     Job,
+    Note,
     OutboxEntry,
     Receipt,
     Reembedding,
     Snapshot,
     StoredPack,
+    Tally,
     WaitingPack,
 )
 
@@ -165,11 +177,13 @@ class RedisLedger:
         """See ``Ledger.operation``."""
         return await reading.operation(self._store, key, operation_id)
 
-    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+    async def touch(
+        self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount], tally: Tally = NOTHING_COUNTED
+    ) -> None:
         """See ``Ledger.touch``. Never sent twice: it would count twice."""
-        if counts:
+        if counts or tally:
             table = rows.table((id_, each.count, codec.micros(each.last_at)) for id_, each in counts.items())
-            await self._store.of_user("touch", key, epoch, *table, again=False)
+            await self._store.of_user("touch", key, epoch, *table, *rows.tally_table(tally), again=False)
 
     async def erase(
         self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
@@ -209,11 +223,34 @@ class RedisLedger:
 
     async def close_alert(self, namespace: str, alert_id: str) -> bool:
         """See ``Ledger.close_alert``."""
-        return await commits.close_alert(self._store, namespace, alert_id)
+        own = await notes.close_alert(self._store, namespace, alert_id)
+        return await commits.close_alert(self._store, namespace, alert_id) or own
 
-    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
-        """See ``Ledger.users``."""
-        return await registry.listed(self._store, "users", namespace, after, limit)
+    async def raise_alert(self, namespace: str, alert: Alert) -> None:
+        """See ``Ledger.raise_alert``."""
+        await notes.raise_alert(self._store, namespace, alert)
+
+    async def put_note(self, namespace: str, name: str, value: Any, expected: int | None = None) -> bool:
+        """See ``Ledger.put_note``."""
+        return await notes.put(self._store, namespace, name, value, expected)
+
+    async def note(self, namespace: str, name: str) -> Note | None:
+        """See ``Ledger.note``."""
+        return await notes.one(self._store, namespace, name)
+
+    async def notes(self, namespace: str, prefix: str, after: str, limit: int) -> list[str]:
+        """See ``Ledger.notes``."""
+        return await notes.names(self._store, namespace, prefix, after, limit)
+
+    async def remove_notes(self, namespace: str, names: Sequence[str]) -> None:
+        """See ``Ledger.remove_notes``."""
+        await notes.remove(self._store, namespace, names)
+
+    async def users(
+        self, namespace: str | None, after: str, limit: int, shard: tuple[int, int] | None = None
+    ) -> list[UserKey]:
+        """See ``Ledger.users``. A shard is every so manieth registry."""
+        return await registry.listed(self._store, "users", namespace, after, limit, shard)
 
     async def pending_users(self, after: str, limit: int) -> list[UserKey]:
         """See ``Ledger.pending_users``."""

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic_core import from_json
 
 from hermes_memory.adapters import ledger_codec as codec
-from hermes_memory.adapters.redis_ledger import registry, rows
+from hermes_memory.adapters.redis_ledger import notes, registry, rows
 from hermes_memory.adapters.redis_ledger.layout import message
 from hermes_memory.adapters.redis_ledger.store import Store, as_facts
 from hermes_memory.core.ids import UserKey
@@ -90,8 +90,8 @@ async def turns(store: Store, key: UserKey) -> list[Turn]:
 
 
 async def alerts(store: Store, namespace: str, after: str, limit: int) -> list[Alert]:
-    """Open alerts of a namespace after an id."""
-    found: list[Alert] = []
+    """Open alerts of a namespace, of itself and of its users, after an id."""
+    found = [alert for alert in await notes.alerts(store, namespace) if alert.id > after]
     last = ""
     while keys := await registry.listed(store, "alerts", namespace, last, _ALERT_USERS):
         parts = [store.layout.of_user(store.layout.tag(key), "alerts") for key in keys]

@@ -28,13 +28,24 @@ _PROOF = {
 _POSITION = {kind: number for number, kind in enumerate(KINDS)}
 
 
-async def listed(store: Store, kind: str, namespace: str | None, after: str, limit: int) -> list[UserKey]:
-    """Users that a list names rightly, of a namespace or of all, in the order of ``str(key)`` after that text."""
+async def listed(
+    store: Store,
+    kind: str,
+    namespace: str | None,
+    after: str,
+    limit: int,
+    shard: tuple[int, int] | None = None,
+) -> list[UserKey]:
+    """Users that a list names rightly, of a namespace or of all, in the order of ``str(key)`` after that text.
+
+    ``shard``: only every so manieth registry.
+    """
     first, end = _bounds(namespace)
+    numbers = range(SHARDS) if shard is None else range(shard[0], SHARDS, shard[1])
     found: list[UserKey] = []
     place: str | None = max(after, first)
     while place is not None and len(found) < limit:
-        names, place = await _page(store, kind, place, end, limit)
+        names, place = await _page(store, kind, place, end, limit, numbers)
         found += await _right(store, kind, [UserKey.parse(name) for name in names])
     return found[:limit]
 
@@ -46,14 +57,16 @@ def _bounds(namespace: str | None) -> tuple[str, str]:
     return f"{start}/", f"{start}0"  # "0" is the character after "/"
 
 
-async def _page(store: Store, kind: str, after: str, end: str, limit: int) -> tuple[list[str], str | None]:
-    """The next names of all shards, in order, and where to go on; None at the end."""
-    size = max(_LEAST_PAGE, limit * 2 // SHARDS)  # twice its share: most pages need one round
+async def _page(
+    store: Store, kind: str, after: str, end: str, limit: int, numbers: Sequence[int]
+) -> tuple[list[str], str | None]:
+    """The next names of these registries, in order, and where to go on; None at the end."""
+    size = max(_LEAST_PAGE, limit * 2 // len(numbers))  # twice its share: most pages need one round
     low, high = f"({after}" if after else "-", f"({end}"
     replies = await store.link.commands(
         [
             ("ZRANGEBYLEX", store.layout.of_shard(number, kind), low, high, "LIMIT", 0, size)
-            for number in range(SHARDS)
+            for number in numbers
         ]
     )
     pages = [[name.decode("ascii") for name in reply] for reply in replies]

@@ -12,7 +12,16 @@ from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.redis_ledger.layout import Layout, kinds, message, place
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Memory, Turn
-from hermes_memory.ports.ledger import Commit, JobStatus, OutboxEntry, Receipt, Session, Settings, Snapshot
+from hermes_memory.ports.ledger import (
+    Commit,
+    JobStatus,
+    OutboxEntry,
+    Receipt,
+    Session,
+    Settings,
+    Snapshot,
+    Tally,
+)
 
 Row = Sequence[Any]
 
@@ -35,6 +44,7 @@ def commit_values(commit: Commit, layout: Layout, model: Sequence[Any], ttls_ms:
         settings,
         *model,
         *ttls_ms,
+        commit.tally_from or "",
         *_memory_tables(commit, int(model[1])),
         *_conversation_tables(commit),
         *_record_tables(commit),
@@ -115,7 +125,7 @@ def snapshot(key: UserKey, reply: Sequence[Any], dimension: int) -> Snapshot:
     version, generation, owner, live = (int(part or 0) for part in reply[1:5])
     if not live:
         return Snapshot(key=key, version=version, generation=generation, owner_epoch=owner)
-    settings, bodies, beside, embedded, blobs, told, places, said, waiting, jobs = reply[5:]
+    settings, bodies, beside, embedded, blobs, told, places, said, waiting, jobs, counted = reply[5:]
     sessions = load_sessions(told)
     return Snapshot(
         key=key,
@@ -128,7 +138,20 @@ def snapshot(key: UserKey, reply: Sequence[Any], dimension: int) -> Snapshot:
         turns=_open_turns(places, said, waiting, sessions),
         jobs=tuple(codec.JOB.validate_json(body) for body in _lines(jobs)),
         settings=codec.SETTINGS.validate_json(settings) if settings else Settings(),
+        tally=load_tally(counted),
     )
+
+
+def tally_table(tally: Tally) -> list[Any]:
+    """What was counted, as ``touch.lua`` takes it."""
+    return table((f"{day} {name}", number) for day, of in tally.items() for name, number in of.items())
+
+
+def load_tally(flat: Sequence[bytes]) -> dict[str, dict[str, int]]:
+    """The inverse of what ``touch.lua`` keeps."""
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    split = ((entry.decode("utf-8").partition(" "), int(number)) for entry, number in pairs)
+    return codec.load_tally((day, name, number) for (day, _, name), number in split)
 
 
 def count_memories(reply: Sequence[Any]) -> int:

@@ -20,6 +20,7 @@ _SHARED = {
     "activate": ("reader", "model"),
     "documents": ("reader", "model"),
     "touch": ("reader",),
+    "put_note": ("reader",),
     "claim": ("reader",),
     "begin": ("reader",),
     "put_pack": ("reader", "model"),

@@ -12,7 +12,7 @@ from hermes_memory.adapters.sqlite_ledger.users import known_operation, standing
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Turn
 from hermes_memory.errors import MemoryFrozen
-from hermes_memory.ports.ledger import AccessCount, Commit, JobStatus, Receipt
+from hermes_memory.ports.ledger import AccessCount, Commit, JobStatus, Receipt, Tally
 
 _PUT_MEMORY = """
 INSERT INTO memories (uid, id, body, accesses, accessed_us) VALUES (?, ?, ?, ?, ?)
@@ -49,6 +49,10 @@ INSERT INTO messages (uid, session_id, message_id, content_hash, job_id) VALUES 
 ON CONFLICT DO UPDATE SET content_hash = excluded.content_hash, job_id = excluded.job_id
 """
 _PUT_OPERATION = "INSERT INTO operations (uid, id, at_us, version, result) VALUES (?, ?, ?, ?, ?)"
+_COUNT = """
+INSERT INTO tallies (uid, day, name, number) VALUES (?, ?, ?, ?)
+ON CONFLICT (uid, day, name) DO UPDATE SET number = number + excluded.number
+"""
 _COUNT_ACCESS = """
 UPDATE memories SET accesses = accesses + ?, accessed_us = max(accessed_us, ?) WHERE uid = ? AND id = ?
 """
@@ -152,25 +156,35 @@ def _write_records(conn: sqlite3.Connection, uid: int, commit: Commit, version: 
         "INSERT INTO outbox (name, op, memory_id) VALUES (?, ?, ?)",
         [(str(commit.key), entry.op, entry.memory_id) for entry in commit.outbox],
     )
+    if commit.tally_from is not None:
+        conn.execute("DELETE FROM tallies WHERE uid = ? AND day < ?", (uid, commit.tally_from))
     result = codec.dump_result(commit.result)
     conn.execute(_PUT_OPERATION, (uid, commit.operation_id, codec.micros(commit.at), version, result))
 
 
-def touch(conn: sqlite3.Connection, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
-    """Add access counts; nothing for an unknown user or another owner."""
+def touch(
+    conn: sqlite3.Connection, key: UserKey, epoch: int, counts: Mapping[str, AccessCount], tally: Tally
+) -> None:
+    """Add access counts and what else was counted; nothing for an unknown user or another owner."""
     now = standing(conn, key)
     if now.uid is None or now.owner_epoch != epoch:
         return
     rows = [(count.count, codec.micros(count.last_at), now.uid, id_) for id_, count in counts.items()]
     conn.executemany(_COUNT_ACCESS, rows)
+    conn.executemany(
+        _COUNT, [(now.uid, day, name, number) for day, of in tally.items() for name, number in of.items()]
+    )
 
 
 def close_alert(conn: sqlite3.Connection, namespace: str, alert_id: str) -> bool:
-    """Close an open alert of the namespace."""
+    """Close an open alert of the namespace, of a user or of itself."""
+    own = conn.execute(
+        "DELETE FROM namespace_alerts WHERE namespace = ? AND id = ?", (namespace, alert_id)
+    ).rowcount
     first = quote(namespace, safe="")
     closed = conn.execute(
         """UPDATE alerts SET open = 0 WHERE id = ? AND open = 1
         AND uid IN (SELECT uid FROM users WHERE name > ? AND name < ?)""",
         (alert_id, f"{first}/", f"{first}0"),
     )
-    return closed.rowcount > 0
+    return own + closed.rowcount > 0

@@ -18,7 +18,8 @@ from hermes_memory.core.ids import UserKey
 from hermes_memory.ports.ledger import ErasureReceipt
 
 _OF_USER = (
-    "memories", "vectors", "reembedded", "turns", "audit", "alerts", "jobs", "sessions", "messages", "operations", "users",
+    "memories", "vectors", "reembedded", "turns", "audit", "alerts", "jobs", "sessions", "messages", "operations", "tallies",
+    "users",
 )  # fmt: skip
 _HOUR_US = 3_600_000_000
 SWEEP_ROWS = 2_000  # in one transaction, so that other writers wait only briefly

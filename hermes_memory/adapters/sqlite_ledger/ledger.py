@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.sqlite_ledger import (
@@ -16,6 +16,7 @@ from hermes_memory.adapters.sqlite_ledger import (
     erasure,
     feeding,
     leases,
+    notes,
     packs,
     reading,
     reembedding,
@@ -29,6 +30,7 @@ from hermes_memory.core.model import Memory, Turn
 from hermes_memory.errors import LedgerUnavailable, SessionOwned
 from hermes_memory.ports.embedder import EmbedderInfo, Vector, Vectors
 from hermes_memory.ports.ledger import (
+    NOTHING_COUNTED,
     AccessCount,
     Alert,
     AuditEntry,
@@ -36,11 +38,13 @@ from hermes_memory.ports.ledger import (
     ErasureReceipt,
     HostPool,
     Job,
+    Note,
     OutboxEntry,
     Receipt,
     Reembedding,
     Snapshot,
     StoredPack,
+    Tally,
     WaitingPack,
 )
 
@@ -208,10 +212,12 @@ class SqliteLedger:
         """See ``Ledger.operation``."""
         return await self._read(reading.operation, key, operation_id)
 
-    async def touch(self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount]) -> None:
+    async def touch(
+        self, key: UserKey, epoch: int, counts: Mapping[str, AccessCount], tally: Tally = NOTHING_COUNTED
+    ) -> None:
         """See ``Ledger.touch``."""
-        if counts:
-            await self._write(commits.touch, key, epoch, dict(counts))
+        if counts or tally:
+            await self._write(commits.touch, key, epoch, dict(counts), dict(tally))
 
     async def erase(
         self, key: UserKey, expected_version: int, epoch: int, operation_id: str, at: datetime
@@ -262,13 +268,35 @@ class SqliteLedger:
         """See ``Ledger.close_alert``."""
         return await self._write(commits.close_alert, namespace, alert_id)
 
+    async def raise_alert(self, namespace: str, alert: Alert) -> None:
+        """See ``Ledger.raise_alert``."""
+        await self._write(notes.raise_alert, namespace, alert)
+
+    async def put_note(self, namespace: str, name: str, value: Any, expected: int | None = None) -> bool:
+        """See ``Ledger.put_note``."""
+        return await self._write(notes.put, namespace, name, value, expected)
+
+    async def note(self, namespace: str, name: str) -> Note | None:
+        """See ``Ledger.note``."""
+        return await self._read(notes.one, namespace, name)
+
+    async def notes(self, namespace: str, prefix: str, after: str, limit: int) -> list[str]:
+        """See ``Ledger.notes``."""
+        return await self._read(notes.names, namespace, prefix, after, limit)
+
+    async def remove_notes(self, namespace: str, names: Sequence[str]) -> None:
+        """See ``Ledger.remove_notes``."""
+        await self._write(notes.remove, namespace, names)
+
     async def turns(self, key: UserKey) -> list[Turn]:
         """See ``Ledger.turns``."""
         return await self._read(reading.turns, key)
 
-    async def users(self, namespace: str | None, after: str, limit: int) -> list[UserKey]:
-        """See ``Ledger.users``."""
-        return await self._read(reading.users, namespace, after, limit)
+    async def users(
+        self, namespace: str | None, after: str, limit: int, shard: tuple[int, int] | None = None
+    ) -> list[UserKey]:
+        """See ``Ledger.users``. A shard is told by the number of the user's row."""
+        return await self._read(reading.users, namespace, after, limit, shard)
 
     async def pending_users(self, after: str, limit: int) -> list[UserKey]:
         """See ``Ledger.pending_users``."""

@@ -32,6 +32,7 @@ class RawUser:
     sessions: Sequence[tuple[str]] = ()
     turns: Sequence[tuple[str]] = ()
     jobs: Sequence[tuple[str]] = ()
+    tally: Sequence[tuple[str, str, int]] = ()
 
 
 def activate(conn: sqlite3.Connection, key: UserKey, epoch: int) -> RawUser:
@@ -51,6 +52,7 @@ def activate(conn: sqlite3.Connection, key: UserKey, epoch: int) -> RawUser:
         sessions=rows("SELECT body FROM sessions WHERE uid = ? ORDER BY id"),
         turns=rows(_OPEN_TURNS),
         jobs=rows("SELECT body FROM jobs WHERE uid = ? AND done = 0 ORDER BY number"),
+        tally=conn.execute("SELECT day, name, number FROM tallies WHERE uid = ?", (now.uid,)).fetchall(),
     )
 
 
@@ -68,6 +70,7 @@ def decode(key: UserKey, raw: RawUser, dimension: int) -> Snapshot:
         turns=tuple(codec.TURN.validate_json(body) for (body,) in raw.turns),
         jobs=tuple(codec.JOB.validate_json(body) for (body,) in raw.jobs),
         settings=codec.SETTINGS.validate_json(now.settings) if now.settings else Settings(),
+        tally=codec.load_tally(raw.tally),
     )
 
 
@@ -118,15 +121,19 @@ def audit(conn: sqlite3.Connection, key: UserKey, after_seq: int, limit: int) ->
 
 
 def alerts(conn: sqlite3.Connection, namespace: str, after: str, limit: int) -> list[Alert]:
-    """Open alerts of a namespace after an id."""
+    """Open alerts of a namespace, of its users and of itself, after an id."""
     first = quote(namespace, safe="")
     rows = conn.execute(
-        """SELECT u.name, a.body FROM alerts a JOIN users u ON u.uid = a.uid
-        WHERE a.open = 1 AND a.id > ? AND u.name > ? AND u.name < ? ORDER BY a.id LIMIT ?""",
-        (after, f"{first}/", f"{first}0", limit),
+        """SELECT * FROM (
+            SELECT a.id AS id, u.name, a.body FROM alerts a JOIN users u ON u.uid = a.uid
+            WHERE a.open = 1 AND a.id > ?1 AND u.name > ?2 AND u.name < ?3
+            UNION ALL SELECT id, NULL, body FROM namespace_alerts WHERE namespace = ?4 AND id > ?1
+        ) ORDER BY id LIMIT ?5""",
+        (after, f"{first}/", f"{first}0", namespace, limit),
     )
     return [
-        dataclasses.replace(codec.ALERT.validate_json(body), key=UserKey.parse(name)) for name, body in rows
+        dataclasses.replace(codec.ALERT.validate_json(body), key=UserKey.parse(name) if name else None)
+        for _, name, body in rows
     ]
 
 
@@ -139,19 +146,27 @@ def turns(conn: sqlite3.Connection, key: UserKey) -> list[Turn]:
     return [codec.TURN.validate_json(body) for (body,) in rows]
 
 
-def users(conn: sqlite3.Connection, namespace: str | None, after: str, limit: int) -> list[UserKey]:
+def users(
+    conn: sqlite3.Connection,
+    namespace: str | None,
+    after: str,
+    limit: int,
+    shard: tuple[int, int] | None = None,
+) -> list[UserKey]:
     """Known users after a name, in the order of names (ASCII, so SQLite's order is Python's)."""
-    if namespace is None:
-        rows = conn.execute(
-            "SELECT name FROM users WHERE name > ? ORDER BY name LIMIT ?", (after, limit)
-        ).fetchall()
-    else:
-        first = quote(namespace, safe="")
-        rows = conn.execute(  # "0" is the character after "/"
-            "SELECT name FROM users WHERE name > ? AND name > ? AND name < ? ORDER BY name LIMIT ?",
-            (after, f"{first}/", f"{first}0", limit),
-        ).fetchall()
+    first, end = ("", "\x7f") if namespace is None else bounds(namespace)
+    number, of = (0, 1) if shard is None else shard
+    rows = conn.execute(
+        "SELECT name FROM users WHERE name > ? AND name > ? AND name < ? AND uid % ? = ? ORDER BY name LIMIT ?",
+        (after, first, end, of, number, limit),
+    )
     return [UserKey.parse(name) for (name,) in rows]
+
+
+def bounds(namespace: str) -> tuple[str, str]:
+    """What the names of a namespace's users lie between."""
+    start = quote(namespace, safe="")
+    return f"{start}/", f"{start}0"  # "0" is the character after "/"
 
 
 def pending_users(conn: sqlite3.Connection, after: str, limit: int) -> list[UserKey]:

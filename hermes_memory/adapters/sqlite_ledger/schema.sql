@@ -168,3 +168,18 @@ CREATE TABLE IF NOT EXISTS reembedded_packs (
     namespace TEXT NOT NULL, name TEXT NOT NULL, start INTEGER NOT NULL, vectors BLOB NOT NULL,
     PRIMARY KEY (namespace, name, start)
 );
+
+-- What was counted of a user by day, beside the version.
+CREATE TABLE IF NOT EXISTS tallies (
+    uid INTEGER NOT NULL, day TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL,
+    PRIMARY KEY (uid, day, name)
+) WITHOUT ROWID;
+
+-- What jobs leave for later, and what an operator should know of a namespace as a whole.
+CREATE TABLE IF NOT EXISTS notes (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS namespace_alerts (
+    namespace TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (namespace, id)
+) WITHOUT ROWID;

@@ -13,7 +13,7 @@ from hermes_memory.errors import EmbedderMismatch, InvalidConfig, LedgerUnavaila
 from hermes_memory.ports.embedder import EmbedderInfo
 
 Synchronous = Literal["FULL", "NORMAL"]
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our files from other people's
 _RETRY_S = 0.02
 _BUGS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError, sqlite3.DataError)

@@ -39,4 +39,5 @@ for position, id in ipairs(lines) do lines[position] = beside[id] or '0 0 0' end
 local places, said = split(turns)
 return {'ok', now[1], now[2], epoch, '1', now[5] or '', redis.call('HVALS', memories), table.concat(lines, '\n'),
   listed(redis.call('HKEYS', vectors)), redis.call('HVALS', vectors), told(), listed(places),
-  table.concat(said, '\n'), listed(redis.call('ZRANGE', pending, 0, -1)), open()}
+  table.concat(said, '\n'), listed(redis.call('ZRANGE', pending, 0, -1)), open(),
+  redis.call('HGETALL', tally)}

@@ -4,7 +4,7 @@ local facts = KEYS[USER_KEYS + 1]
 local expected, epoch, operation, at, result, settings = take(), take(), take(), take(), take(), take()
 local mismatch, coming_in = other_model(facts, take(), take(), take())
 if mismatch then return mismatch end
-local operations_ms, turns_ms = take(), take()
+local operations_ms, turns_ms, tally_from = take(), take(), take()
 local written, embedded, deleted, granted = rows(4), rows(2), rows(2), rows(2)
 local told, said, rewritten, extracted = rows(3), rows(4), rows(4), rows(1)
 local received, worked, noted, seen_to, raised, fed = rows(2), rows(3), rows(1), rows(1), rows(2), rows(1)
@@ -113,6 +113,11 @@ for _, row in ipairs(raised) do redis.call('HSET', alerts, row[1], row[2]) end
 for _, row in ipairs(fed) do
   local seq = whole(redis.call('HINCRBY', head, 'outbox_seq', 1))
   redis.call('ZADD', outbox, seq, seq .. ' ' .. row[1])
+end
+if tally_from ~= '' then
+  for _, entry in ipairs(redis.call('HKEYS', tally)) do
+    if string.match(entry, '^%S+') < tally_from then redis.call('HDEL', tally, entry) end
+  end
 end
 redis.call('HSET', ops, operation, version .. ' r ' .. result)
 redis.call('ZADD', op_times, at, operation)

@@ -31,7 +31,7 @@ local counts = string.format(
   redis.call('HLEN', memories), redis.call('HLEN', vectors), redis.call('HLEN', turns),
   redis.call('XLEN', audit), redis.call('HLEN', jobs), slots)
 local gone = {memories, access, vectors, coming, sessions, summaries, turns, pending, done, messages, jobs,
-  open_jobs, audit, alerts, outbox, buried}
+  open_jobs, tally, audit, alerts, outbox, buried}
 local remaining = 0
 for _, key in ipairs(gone) do redis.call('UNLINK', key) end
 for _, key in ipairs(gone) do remaining = remaining + redis.call('EXISTS', key) end

@@ -1,4 +1,4 @@
-local epoch, counts = take(), rows(3)
+local epoch, counts, counted = take(), rows(3), rows(2)
 local now = redis.call('HMGET', head, 'owner', 'live')
 if now[1] ~= epoch or not now[2] then return 0 end
 for _, row in ipairs(counts) do
@@ -10,4 +10,5 @@ for _, row in ipairs(counts) do
     redis.call('HSET', access, row[1], number .. ' ' .. whole(more) .. ' ' .. whole(later))
   end
 end
+for _, row in ipairs(counted) do redis.call('HINCRBY', tally, row[1], row[2]) end
 return 1

@@ -1,0 +1,36 @@
+"""What users make of what was recalled: it moves rank, never what is remembered (S1 §4.3, S2 §4.4)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hermes_memory.core.model import Felt, Memory, Signal
+from hermes_memory.core.rules import FeedbackRules
+
+_WORTH = {Signal.LIKE: 1.0, Signal.CLICK: 1.0, Signal.IGNORE: -0.5, Signal.DISLIKE: -1.0}
+_WELCOME = frozenset({Signal.LIKE, Signal.CLICK})
+
+
+def felt(memory: Memory, session_id: str, signal: Signal, at: datetime, rules: FeedbackRules) -> Memory:
+    """The memory with a signal; the same one of a conversation counts once.
+
+    A welcome signal about a negative memory speaks against it: the user came back to what they had turned down. It
+    raises the count of disproofs (SPEC §7.2), and nothing else of any memory changes: neither words, nor lock, nor
+    confidence.
+    """
+    if any(one.session_id == session_id and one.signal is signal for one in memory.feedback):
+        return memory
+    kept = (*memory.feedback, Felt(session_id=session_id, signal=signal, at=at))[-rules.kept :]
+    disproved = memory.negative and signal in _WELCOME
+    return memory.with_(feedback=kept, contradictions=memory.contradictions + disproved)
+
+
+def liking(memory: Memory, rules: FeedbackRules) -> float:
+    """The factor of rank in [``least``, ``most``]; 1 without signals.
+
+    Of a negative memory welcome signals lower it: what it warns of is not unwelcome any more.
+    """
+    if not memory.feedback:
+        return 1.0
+    worth = sum(_WORTH[one.signal] for one in memory.feedback)
+    return min(rules.most, max(rules.least, 1.0 + rules.step * (-worth if memory.negative else worth)))
