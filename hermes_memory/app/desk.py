@@ -83,7 +83,8 @@ class Policy:
 class Desk:
     """One decision's circumstances. ``prepared`` is what the command asked to have looked up beforehand.
 
-    ``seed`` makes the ids of what is made, by default the operation's id. ``fetched`` are vectors that a first attempt lacked, from the ledger by memory id; None: it has none.
+    ``seed`` makes the ids of what is made, by default the operation's id. ``fetched`` are vectors that a first
+    attempt lacked, from the ledger by memory id; None: it has none.
     """
 
     policy: Policy

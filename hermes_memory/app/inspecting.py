@@ -16,21 +16,25 @@ from hermes_memory.core.model import LIVE, Lock, Memory, Status
 from hermes_memory.core.reasons import Reason
 
 
-def inspect_conflicts(draft: Draft) -> None:
+def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
     """Link each contradicting pair that was never asked about, and ask which one holds.
 
     The newer becomes the rival of the older, as it would have at write; only a frozen one always stands. A pair
-    about which the user was asked once is left as they answered it.
+    about which the user was asked once is left as they answered it. After ``most`` questions it stops and answers
+    whether there are more.
     """
     known = draft.current_settings().confirmations
     asked = {frozenset(record["memory_ids"]) for record in known.values()}
     conflicts = draft.desk.policy.rules.conflicts
     expires_at = draft.board.now + timedelta(days=conflicts.confirmation_days)
     requests = {}
-    for pair in inspect(_standing(draft), draft.desk.policy.dimensions):
+    more = False
+    for pair in inspect(_standing(draft), draft.desk.policy.dimensions, asked):
         old, new = draft.board[pair.older.id], draft.board[pair.newer.id]
-        if frozenset({old.id, new.id}) in asked or old.rival_of or new.rival_of:
+        if old.rival_of or new.rival_of:
             continue
+        if more := len(requests) == most:
+            break
         old, new = (release(draft.board, m, None) if m.merged_into else m for m in (old, new))
         if new.lock is Lock.FROZEN and old.lock is not Lock.FROZEN:
             old, new = new, old
@@ -44,6 +48,7 @@ def inspect_conflicts(draft: Draft) -> None:
     if requests:
         draft.change_settings(confirmations={**known, **requests})
         draft.tidy()  # a part may have left its record
+    return more
 
 
 def _standing(draft: Draft) -> Iterator[Memory]:

@@ -123,12 +123,12 @@ def _stale_pending(night: Night) -> bool:
 
 def _conflicts(night: Night) -> bool:
     """What leaves a merged record because it is disputed has not aged in there: it does so now."""
-    inspect_conflicts(night.draft)
+    more = inspect_conflicts(night.draft, night.most)
     age(night.draft.board, night.rules.life, night.today)
     nightly.clear_pending(
         night.draft.board, night.rules.night.stale_pending_days, night.today, MANY
     )
-    return False
+    return more
 
 
 def _digest(night: Night) -> bool:
