@@ -172,12 +172,12 @@ def _tally(night: Night) -> bool:
 
 
 STEPS: Mapping[str, Step] = {
-    "cooldown": _cool_down,
-    "promote": _promote,
-    "tiers": _move_up,
     "age": _age,
     "stale_pending": _stale_pending,
+    "cooldown": _cool_down,
     "conflicts": _conflicts,
+    "promote": _promote,
+    "tiers": _move_up,
     "digest": _digest,
     "merge": _merge,
     "questions": _questions,

@@ -70,10 +70,10 @@ def bring_back(board: Board, memory_ids: Iterable[str]) -> None:
             board.status(memory, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.RECALLED)
 
 
-def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], float]:
+def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], tuple[float, str]]:
     if tier is Tier.WORKING:
-        return lambda memory: memory.updated_at.timestamp()
-    return lambda memory: retention(memory, now, life)
+        return lambda memory: (memory.updated_at.timestamp(), memory.id)
+    return lambda memory: (retention(memory, now, life), memory.id)
 
 
 def age(board: Board, rules: LifeRules, today: LocalDay | None = None, most: int = MANY) -> bool:
@@ -84,7 +84,7 @@ def age(board: Board, rules: LifeRules, today: LocalDay | None = None, most: int
     """
     today = today or LocalDay.of(board.now)
     done = 0
-    for memory in [m for m in board.live() if m.lock is not Lock.FROZEN]:
+    for memory in [m for m in board.by_id() if m.lock is not Lock.FROZEN]:
         days = today.since(memory.updated_at)
         reason = _archive_reason(memory, days, rules)
         review = memory.status is Status.ACTIVE and _wants_review(memory, days, rules)

@@ -211,7 +211,7 @@ def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Mem
     opposed = {memory.rival_of for memory in board.live() if memory.rival_of} if large else set()
     uncontested = ([memory for memory in group if memory.id not in opposed] for group in large)
     large = [group for group in uncontested if len(group) > rules.merge_above]
-    yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
+    yield from sorted(map(_in_order, large), key=lambda group: (-len(group), group[0].id))
 
 
 def _may_merge(memory: Memory) -> bool:

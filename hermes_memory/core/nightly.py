@@ -39,7 +39,7 @@ def cool_down(
     elsewhere; so does one that contradicts what stands.
     """
     done = 0
-    for memory in [m for m in board.live() if _is_weak(m) and _recurred(m, rules, scenes)]:
+    for memory in [m for m in board.by_id() if _is_weak(m) and _recurred(m, rules, scenes)]:
         raised = memory.with_(scope=Scope.USER, scene=None)
         others = (other for other in board.live() if other.scope is Scope.USER)
         if any(contradicts(raised, other, dimensions) for other in others):
@@ -77,9 +77,8 @@ def rise(board: Board, rules: Rules, most: int) -> bool:
 
     Nothing here says a word for a memory: a freeze candidate waits for the user's.
     """
-    opposed = {memory.rival_of for memory in board.live() if memory.rival_of}
     done = 0
-    for memory in [m for m in board.live() if _may_rise(m) and m.id not in opposed]:
+    for memory in [m for m in board.by_id() if _may_rise(m)]:
         if done >= most:
             return True
         done += _raised(board, memory, rules)
@@ -107,7 +106,7 @@ def move_up(board: Board, open_sessions: Collection[str], known: Collection[str]
     request.
     """
     done = 0
-    for memory in board.within(Tier.WORKING):
+    for memory in [m for m in board.by_id() if m.tier is Tier.WORKING]:
         said_in = {piece.session_id for piece in memory.evidence}
         if memory.lock is Lock.FROZEN or not said_in.isdisjoint(open_sessions):
             continue
@@ -133,7 +132,7 @@ def clear_pending(board: Board, stale_days: float, today: LocalDay, most: int) -
     Weak is what is pending and passing (the working tier) or inferred (S2 §5.5): what the user plainly declared
     for good has the terms of SPEC §4.3. Never a declared FACT, a safety matter or a restriction.
     """
-    stale = [m for m in board.live() if _is_passing(m) and today.since(_last_needed(m)) > stale_days]
+    stale = [m for m in board.by_id() if _is_passing(m) and today.since(_last_needed(m)) > stale_days]
     for memory in stale[:most]:
         board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, Reason.STALE_PENDING)
     return len(stale) > most
