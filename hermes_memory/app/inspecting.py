@@ -38,7 +38,9 @@ def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
         old, new = (release(draft.board, m, None) if m.merged_into else m for m in (old, new))
         if new.lock is Lock.FROZEN and old.lock is not Lock.FROZEN:
             old, new = new, old
-        new = draft.board.put(new.with_(rival_of=old.id, updated_at=max(new.updated_at, draft.board.now)))  # its term begins
+        new = draft.board.put(
+            new.with_(rival_of=old.id, updated_at=max(new.updated_at, draft.board.now))
+        )  # its term begins
         draft.board.log(Op.RIVAL, Reason.INSPECTED, new)
         request = ask(
             "ask_" + digest(draft.desk.made_by, old.id, new.id), old, new, Reason.INSPECTED.value,
@@ -54,8 +56,7 @@ def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
 def _standing(draft: Draft) -> Iterator[Memory]:
     """The live memories, and the parts of live records as if each stood alone (SPEC §3.2)."""
     yield from draft.board.live()
-    for part_id in dict.fromkeys([*draft.state.parts, *draft.board.touched_ids]):
-        part = draft.board.get(part_id)
-        record = draft.board.get(part.merged_into or "") if part is not None else None
-        if part is not None and record is not None and record.status in LIVE:
+    for part in draft.parts():
+        record = draft.board.get(part.merged_into or "")
+        if record is not None and record.status in LIVE:
             yield part.with_(status=Status.ACTIVE)

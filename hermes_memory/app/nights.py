@@ -15,8 +15,10 @@ from hermes_memory.app.commands import Maintain
 from hermes_memory.app.confirming import close_questions
 from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.inspecting import inspect_conflicts
+from hermes_memory.app.records import profile_record
 from hermes_memory.app.state import UserState
 from hermes_memory.core import nightly
+from hermes_memory.core.behaviour import behaviour
 from hermes_memory.core.candidate import SAID
 from hermes_memory.core.days import LocalDay
 from hermes_memory.core.life import MANY, age
@@ -65,6 +67,7 @@ def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
     for name in STEPS if command.step is None else (command.step,):
         more = STEPS[name](night)
         draft.tidy()
+        night.slots += draft.take_up()
         night.step_of += [name] * (len(draft.board.changes) - len(night.step_of))
     result = _answer(night, more)
     changed = draft.board.changed or draft.board.deleted or draft.settings or draft.tally_from
@@ -98,9 +101,7 @@ def joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
 def _cool_down(night: Night) -> bool:
     draft = night.draft
     scenes = {session.id: session.scene for session in draft.state.sessions.values()}
-    return nightly.cool_down(
-        draft.board, night.rules.life, draft.desk.policy.dimensions, scenes, night.most
-    )
+    return nightly.cool_down(draft.board, night.rules.life, draft.desk.policy.dimensions, scenes, night.most)
 
 
 def _promote(night: Night) -> bool:
@@ -125,9 +126,7 @@ def _conflicts(night: Night) -> bool:
     """What leaves a merged record because it is disputed has not aged in there: it does so now."""
     more = inspect_conflicts(night.draft, night.most)
     age(night.draft.board, night.rules.life, night.today)
-    nightly.clear_pending(
-        night.draft.board, night.rules.night.stale_pending_days, night.today, MANY
-    )
+    nightly.clear_pending(night.draft.board, night.rules.night.stale_pending_days, night.today, MANY)
     return more
 
 
@@ -163,6 +162,30 @@ def _questions(night: Night) -> bool:
     return False
 
 
+def _behaviour(night: Night) -> bool:
+    """Habits are counted from conversations; of a user who has paused nothing new is learnt."""
+    draft = night.draft
+    settings = draft.current_settings()
+    if settings.paused:
+        return False
+    slots = behaviour(
+        draft.state.sessions.values(), draft.board.by_id(), draft.desk.policy.dimensions, night.today.zone,
+        night.rules.night.active_least,
+    )  # fmt: skip
+    counted = profile_record({"behavior": slots})["behavior"]
+    before = settings.behavior
+    if counted != dict(before):
+        draft.change_settings(behavior=counted)
+        night.slots += sum(before.get(name) != counted.get(name) for name in {*before, *counted})
+    return False
+
+
+def _profile(night: Night) -> bool:
+    """What waited for the night is taken up into the slots of the user model (SPEC §8, S0 §4.1)."""
+    night.slots += night.draft.take_up(everything=True)
+    return False
+
+
 def _tally(night: Night) -> bool:
     """Counts of long ago are forgotten; days of the tally are UTC's."""
     first = (night.today.begins.date() - timedelta(days=night.rules.night.tally_days)).isoformat()
@@ -181,5 +204,7 @@ STEPS: Mapping[str, Step] = {
     "digest": _digest,
     "merge": _merge,
     "questions": _questions,
+    "behaviour": _behaviour,
+    "profile": _profile,
     "tally": _tally,
 }

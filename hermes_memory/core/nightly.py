@@ -63,9 +63,7 @@ def _recurred(memory: Memory, rules: LifeRules, scenes: Mapping[str, str | None]
     span = timedelta(days=rules.cooldown_days)
     for piece in memory.evidence:
         near = {
-            other.session_id
-            for other in memory.evidence
-            if abs(other.created_at - piece.created_at) <= span
+            other.session_id for other in memory.evidence if abs(other.created_at - piece.created_at) <= span
         }
         if len(near) >= rules.cooldown_conversations and len({scenes.get(one) for one in near}) > 1:
             return True

@@ -10,7 +10,9 @@ from typing import Any
 from hermes_memory.app.commands import Maintain
 from hermes_memory.app.nights import STEPS, joined
 
-Portion = Callable[[Maintain, str], Awaitable[Any]]  # one decision: the command with its step, its operation id
+Portion = Callable[
+    [Maintain, str], Awaitable[Any]
+]  # one decision: the command with its step, its operation id
 
 
 async def run_night(command: Maintain, operation_id: str, portion: Portion) -> dict[str, Any]:

@@ -225,6 +225,8 @@ def test_spec_9_other_commands_come_between_two_steps(held: list[Memory], betwee
 
 
 def test_spec_9_a_night_is_never_of_the_future() -> None:
-    someone = person([a_memory(id="m", source=Source.INFERRED, tier=Tier.LONGTERM, updated_at=DAY_OF - timedelta(days=5))])
+    someone = person(
+        [a_memory(id="m", source=Source.INFERRED, tier=Tier.LONGTERM, updated_at=DAY_OF - timedelta(days=5))]
+    )
     answer = someone.act(Maintain(now=DAY_OF + timedelta(days=4000)), prepared=UTC)
     assert answer["changes"] == []

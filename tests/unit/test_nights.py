@@ -173,7 +173,9 @@ def test_spec_9_a_portion_of_the_locks_stops_in_time() -> None:
         ),
     ],
 )
-def test_spec_4_2_what_a_session_left_behind_moves(over: dict[str, Any], expected: tuple[Tier, Status]) -> None:
+def test_spec_4_2_what_a_session_left_behind_moves(
+    over: dict[str, Any], expected: tuple[Tier, Status]
+) -> None:
     board = board_of(a_memory(**over))
     assert not move_up(board, {"open"}, {"s1", "open"}, MOST)
     assert (board["mem-1"].tier, board["mem-1"].status) == expected
