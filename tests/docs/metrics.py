@@ -50,6 +50,7 @@ def _shown(label: str, values: Values) -> str:
         "command": "a command, in snake case",
         "method": "a method of the port",
         "event": "an event of [the tables](gates.md)",
+        "of": "a name of [quality](quality.md), but for refusals",
     }
     return sources[label]
 
