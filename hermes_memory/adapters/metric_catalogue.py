@@ -76,7 +76,9 @@ TOKENS = (50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 12_800.0)
 FEW = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 50.0)
 
 _REASONS = frozenset(reason.value for reason in Reason)
-_TALLIED = frozenset(name for name in TALLIED if not name.startswith("refused_"))  # those are reasons of the gates
+_TALLIED = frozenset(
+    name for name in TALLIED if not name.startswith("refused_")
+)  # those are reasons of the gates
 STAGES = frozenset({"embed", "actor", "rank", "index", "rerank", "assemble"})
 PARTS = frozenset({"reranker", "index"})
 OUTCOMES = frozenset({"accepted", "refused"})

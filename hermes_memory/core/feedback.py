@@ -41,10 +41,10 @@ def liking(memory: Memory, rules: FeedbackRules) -> float:
 def adrift(memories: Iterable[Memory]) -> bool:
     """Whether behaviour speaks more against what is behind a slot than for it (S2 §5.5).
 
-    Against: contradictions, disproofs and dislikes. For: confirmations, likes and clicks. Of a negative memory welcome
-    signals are disproofs already, and dislikes speak for it.
+    Against: contradictions, disproofs and dislikes. For: that it was said, confirmations, likes and clicks. Of a
+    negative memory welcome signals are disproofs already, and dislikes speak for it.
     """
-    balance = 0
+    balance = 1
     for memory in memories:
         signals = [one.signal for one in memory.feedback]
         disliked = signals.count(Signal.DISLIKE)

@@ -129,6 +129,7 @@ class Tallies:
 
 
 def _figure(name: str, part: int, cases: int, rules: QualityRules) -> Figure:
+    part = min(part, cases)  # a host that was killed lost the counts of its last minute
     low, high = wilson(part, cases)
     value = part / cases if cases >= max(1, rules.least_cases) else None
     return Figure(name, part, cases, value, low, high, rules.least.get(name), rules.most.get(name))
