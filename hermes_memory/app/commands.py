@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hermes_memory.core.asking import Asked
 from hermes_memory.core.confirmation import Choice
-from hermes_memory.core.model import EvidenceKind, Role, Signal
+from hermes_memory.core.model import USER, EvidenceKind, Role, Signal
 from hermes_memory.ports.distiller import Distilled
 
 
@@ -244,7 +244,9 @@ class GetMemory(Ask):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetProfile(Ask):
-    """The user model as it follows from the memories now."""
+    """The user model, or what is known of another ``subject``, by their name or role."""
+
+    subject: str = USER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from hermes_memory.app.profiling import retaken
 from hermes_memory.app.records import change_record
 from hermes_memory.app.state import UserState, Words, said_otherwise
 from hermes_memory.core.anchors import Anchors
@@ -167,6 +168,16 @@ class Draft:
         rules, seed = self.desk.policy.rules, self.desk.operation_id
         self.vectors |= keep_caps(self.board, rules, seed, self._vector_of)
 
+    def take_up(self, *, everything: bool = False) -> int:
+        """Bring the slots of the user model up to date (SPEC §8); how many came, went or rest on others now."""
+        before = self.current_settings().profile
+        rules = self.desk.policy.rules.profile
+        after = retaken(self.board, self.state.parts.values(), before, rules, everything=everything)
+        if after is None:
+            return 0
+        self.change_settings(profile=after)
+        return len([name for name in {*before, *after} if before.get(name) != after.get(name)])
+
     def _vector_of(self, memory_id: str) -> Vector | None:
         if memory_id in self.vectors:
             return self.vectors[memory_id]
@@ -186,6 +197,7 @@ class Draft:
 
     def commit(self, result: Any = None) -> Commit:
         """The draft as one commit on the version that was read."""
+        self.take_up()
         changed = self.board.changed
         stored = {memory.id for memory in changed}
         grants = dict.fromkeys(self.board.opened & stored, GrantKind.UNFREEZE)

@@ -76,11 +76,15 @@ def session_record(session: Session) -> dict[str, Any]:
     return dict(_SESSION.dump_python(session, mode="json"))
 
 
+def slot_record(slot: Slot) -> dict[str, Any]:
+    """One slot of the user model."""
+    return dict(_SLOT.dump_python(slot, mode="json"))
+
+
 def profile_record(profile: Mapping[str, Mapping[str, Slot]]) -> dict[str, Any]:
     """Layer → dimension → slot."""
     return {
-        layer: {key: _SLOT.dump_python(slot, mode="json") for key, slot in slots.items()}
-        for layer, slots in profile.items()
+        layer: {key: slot_record(slot) for key, slot in slots.items()} for layer, slots in profile.items()
     }
 
 

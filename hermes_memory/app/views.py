@@ -21,6 +21,7 @@ from hermes_memory.app.commands import (
     Summarise,
 )
 from hermes_memory.app.desk import Policy
+from hermes_memory.app.profiling import profile_of
 from hermes_memory.app.records import (
     alert_record,
     dead_letters_record,
@@ -30,8 +31,7 @@ from hermes_memory.app.records import (
     turn_record,
 )
 from hermes_memory.app.state import UserState
-from hermes_memory.core.model import Memory, Status
-from hermes_memory.core.profile import build_profile
+from hermes_memory.core.model import USER, Memory, Status
 from hermes_memory.core.text import main_language
 from hermes_memory.errors import InvalidInput, NotFound
 from hermes_memory.ports.ledger import Ledger
@@ -110,9 +110,10 @@ def get_memory(state: UserState, wanted: GetMemory, _: Policy) -> dict[str, Any]
     return memory_record(memory)
 
 
-def get_profile(state: UserState, _: GetProfile, policy: Policy) -> dict[str, Any]:
-    """The user model by layer and dimension (SPEC §8)."""
-    return profile_record(build_profile(state.standing(), policy.dimensions))
+def get_profile(state: UserState, wanted: GetProfile, policy: Policy) -> dict[str, Any]:
+    """The user model by layer and dimension, or what is known of another person (SPEC §8)."""
+    profile = profile_record(profile_of(state, policy.dimensions, policy.rules.profile, wanted.subject))
+    return {**profile, "behavior": dict(state.settings.behavior) if wanted.subject == USER else {}}
 
 
 def list_confirmations(state: UserState, wanted: ListConfirmations, _: Policy) -> dict[str, Any]:

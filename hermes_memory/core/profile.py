@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hermes_memory.core.dimensions import Dimensions
-from hermes_memory.core.model import USER, Granularity, Layer, Lock, Memory, Scope, Source, Status
+from hermes_memory.core.model import (
+    USER,
+    Category,
+    Granularity,
+    Layer,
+    Lock,
+    Memory,
+    Scope,
+    Source,
+    Status,
+    hundredths,
+)
+from hermes_memory.core.rules import ProfileRules
 
 SECTIONS = ("identity", "restriction", "preference", "style", "context", "behavior")
+_AT_ONCE = frozenset({Layer.IDENTITY, Layer.RESTRICTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +39,12 @@ class Slot:
     updated_at: datetime
 
 
-def supports(memory: Memory, subject: str = USER) -> bool:
-    """Whether a memory may stand behind a slot: current, atomic, lasting, undisputed, about the subject."""
+def supports(memory: Memory, subject: str | None = USER) -> bool:
+    """Whether a memory may stand behind a slot: current, atomic, lasting, undisputed, about the subject (None: any)."""
     stands = memory.status is Status.ACTIVE or memory.merged_into is not None  # a part goes on working (§3.2)
     return (
         stands
-        and memory.subject == subject
+        and subject in {None, memory.subject}
         and memory.scope is Scope.USER
         and memory.granularity is Granularity.ATOMIC
         and memory.layer is not None
@@ -39,17 +53,57 @@ def supports(memory: Memory, subject: str = USER) -> bool:
 
 
 def build_profile(
-    memories: Iterable[Memory], dimensions: Dimensions, subject: str = USER
+    memories: Iterable[Memory],
+    dimensions: Dimensions,
+    subject: str = USER,
+    rules: ProfileRules | None = None,
+    rivals: Iterable[Memory] = (),
 ) -> dict[str, dict[str, Slot]]:
-    """Layer → dimension → slot, from the memories as they are now; ``behavior`` is filled by the nightly job."""
+    """Layer → dimension → slot, from the memories as they are now; ``behavior`` is filled by the nightly job.
+
+    With ``rules`` the slots' confidence moves with what speaks for and against them; ``rivals`` are the live ones.
+    """
     grouped: dict[tuple[Layer, str], list[Memory]] = {}
     for memory in memories:
         if supports(memory, subject) and memory.layer is not None:
             grouped.setdefault((memory.layer, memory.dimension), []).append(memory)
+    disputed = Counter(rival.rival_of for rival in rivals if rival.category is not Category.PREFERENCE)
     profile: dict[str, dict[str, Slot]] = {section: {} for section in SECTIONS}
     for (layer, dimension), members in grouped.items():
-        profile[layer.value][dimension] = _slot(members, single=dimensions.single(dimension))
+        slot = _slot(members, single=dimensions.single(dimension))
+        if rules is not None:
+            slot = replace(slot, confidence=_moved(slot, members, disputed, rules))
+        profile[layer.value][dimension] = slot
     return profile
+
+
+def waits(memory: Memory) -> bool:
+    """Whether a new memory waits for the night or for others before it makes a slot (S0 §4.1, S4 §2.3).
+
+    What is about who somebody is and what they must not have counts at once.
+    """
+    return memory.layer not in _AT_ONCE
+
+
+def slot_name(memory: Memory) -> str:
+    """The slot that a memory stands behind, with its subject where that is not the user."""
+    name = f"{memory.layer}/{memory.dimension}"
+    return name if memory.subject == USER else f"{name}/{memory.subject}"
+
+
+def _moved(
+    slot: Slot, members: list[Memory], disputed: Mapping[str | None, int], rules: ProfileRules
+) -> float:
+    """The slot's confidence with what agrees and what is in dispute (S2 §4.1).
+
+    A rival of a PREFERENCE has lowered the memory already, when it was said (SPEC §6).
+    """
+    best = next(memory for memory in members if memory.id == slot.memory_ids[0])
+    agreeing = sum(one.object == best.object and one.polarity is best.polarity for one in members) - 1
+    opposing = sum(disputed[memory.id] for memory in members)
+    if best.lock is Lock.FROZEN:
+        return slot.confidence
+    return hundredths(slot.confidence + rules.agreement_bonus * agreeing - rules.rival_malus * opposing)
 
 
 def _slot(members: list[Memory], *, single: bool) -> Slot:

@@ -157,13 +157,18 @@ class GrantKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user has decided about remembering, and counters of the aggregate; JSON-ready documents."""
+    """What the user has decided about remembering, and what is kept of the aggregate; JSON-ready documents.
+
+    ``profile``: slot → ids of the memories behind it. ``behavior``: slots of habits. ``timezone``: of the last turn.
+    """
 
     paused: bool = False
     consent: Mapping[str, bool] = field(default_factory=dict)
     confirmations: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     challenges: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     profile: Mapping[str, Any] = field(default_factory=dict)
+    behavior: Mapping[str, Any] = field(default_factory=dict)
+    timezone: str = "UTC"
     spent: Spent = NOTHING_SPENT
 
 
