@@ -2,7 +2,7 @@
 
 **Supported.** A statement behind a slot is supported when a gold fact says the same: half of the content words of its
 object (of its content, where the object has none) stand in the fact, or half of the fact's stand in the statement, and
-both are denied or neither is. The fact may be of the line that the statement quotes (``supported``) or of any line of
+both are denied or neither is. A clause of a fact is a fact as well. The fact may be of the line that the statement quotes (``supported``) or of any line of
 the same person (``ever``): people wrote a fact down once, where it came up first.
 A daily-life message is its own fact: a statement from it is supported when the message is mapped to a layer at all;
 chit-chat is not judged.
@@ -23,6 +23,8 @@ from bench.profile_quality.gold import WANTED, layer_of
 from bench.profile_quality.play import Answer, Kept, Modelled
 
 _DENIES = re.compile(r"\b(?:not|no|never|none|hate|dislike|can't stand|cant stand|unable)\b|n't\b")
+
+_CLAUSE = re.compile(r",| but | and | because ", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def reaching(one: Modelled) -> Iterator[Reached]:
 def _says(memory: Kept, facts: tuple[str, ...], chinese: bool) -> bool:
     if chinese:
         return any(layer_of(fact, chinese=True) != "none" for fact in facts)
-    return any(_same(memory, fact) for fact in facts)
+    return any(_same(memory, part) for fact in facts for part in (fact, *_CLAUSE.split(fact)))
 
 
 def _same(memory: Kept, fact: str) -> bool:
