@@ -123,8 +123,8 @@ docs-check: install ## the documentation's examples compile, its links resolve
 bench: install ## the benchmarks, each against its limits
 	@$(BIN)/python -m bench $(ARGS)
 
-eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, recall; every miss
-	@for name in conflicts extraction extraction-zh knowledge relatedness recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
+eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, profiles, recall; every miss
+	@for name in conflicts extraction extraction-zh knowledge relatedness profile-quality recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
 
 .PHONY: peers-install eval-vllm
 
