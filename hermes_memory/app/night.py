@@ -169,6 +169,10 @@ class Night:
         note = await self._ledger.note(EVERYWHERE, run.note("report"))
         return None if note is None else dict(note.value)
 
+    async def progress(self, run: NightRun, number: int) -> ShardProgress:
+        """How far a shard was at its last checkpoint, whoever works on it."""
+        return _progress(number, await self._checkpoint(run, number))
+
     # a shard
 
     async def shard(self, run: NightRun, number: int) -> Checkpoint:
@@ -224,8 +228,7 @@ class Night:
         at.revision += 1
 
     def _tell(self, number: int, at: Checkpoint) -> None:
-        failed = len(at.failed) + at.lost
-        self._told(ShardProgress(shard=number, seen=at.seen, failed=failed, finished=at.finished))
+        self._told(_progress(number, at))
 
     # users
 
@@ -312,6 +315,11 @@ class Night:
             lambda: self._ledger.put_note(EVERYWHERE, run.note("report"), report, expected=0)
         )
         return dict(await self._patiently(lambda: self.report(run)) or report)
+
+
+def _progress(number: int, at: Checkpoint) -> ShardProgress:
+    failed = len(at.failed) + at.lost
+    return ShardProgress(shard=number, seen=at.seen, failed=failed, finished=at.finished)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
