@@ -155,7 +155,11 @@ class Night:
     async def open(self, date: str, now: datetime) -> NightRun:
         """The night of that date: as it was begun, or begun with this ``now``."""
         since = (now.astimezone(UTC).date() - timedelta(days=self._window_days - 1)).isoformat()
-        first = {"now": now.astimezone(UTC).isoformat(), "since": since, "shards": self._pacing.shards}
+        first: dict[str, Any] = {
+            "now": now.astimezone(UTC).isoformat(),
+            "since": since,
+            "shards": self._pacing.shards,
+        }
         name = f"night/{date}/run"
         await self._ledger.put_note(EVERYWHERE, name, first, expected=0)
         note = await self._ledger.note(EVERYWHERE, name)
@@ -182,7 +186,7 @@ class Night:
             Outrun: another driver took the shard.
             LedgerUnavailable: for longer than the deadline.
         """
-        at = await self._patiently(lambda: self._claimed(run, number))
+        at: Checkpoint = await self._patiently(lambda: self._claimed(run, number))
         self._tell(number, at)
         while not at.finished:
             page = await self._patiently(
