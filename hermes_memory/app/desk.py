@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -108,12 +109,14 @@ class Decision:
     """A commit to make (None: nothing changes), the answer, and an error to raise after the commit.
 
     Where vectors are ``lacking`` it is void: they are to be fetched by memory id, and the command decided again.
+    ``counts`` is what the commit counts for beside its changes, if it is applied now.
     """
 
     commit: Commit | None
     result: Any
     error: HermesError | None = None
     lacking: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -135,6 +138,7 @@ class Draft:
     alerts: dict[str, Alert] = field(default_factory=dict)
     seen_to: set[str] = field(default_factory=set)  # alerts that this commit closes
     tally_from: str | None = None
+    counts: Counter[str] = field(default_factory=Counter)  # for the figures of quality (SPEC §10)
     _lacking: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -209,7 +213,7 @@ class Draft:
         for memory in commit.memories:
             if memory.status in LIVE and self.state.elsewhere(memory.id):
                 self.vector_of(memory.id)
-        return Decision(commit, result, error, frozenset(self._lacking))
+        return Decision(commit, result, error, frozenset(self._lacking), self.counts)
 
     def commit(self, result: Any = None) -> Commit:
         """The draft as one commit on the version that was read."""

@@ -348,6 +348,12 @@ class NightRules:
         _within("night", 1, MANY, portion=self.portion)
 
 
+SHARES = (
+    "recall_hit_rate", "extraction_yield", "ungrounded_rate", "conflict_rate", "eviction_hit_rate", "repeat_rate",
+    "profile_accuracy", "profile_drift",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityRules:
     """SPEC §10: over how many days figures are taken, from how many cases on they speak, and what they must reach."""
@@ -359,6 +365,8 @@ class QualityRules:
 
     def __post_init__(self) -> None:
         _within("quality", 1, MANY, window_days=self.window_days, least_cases=self.least_cases)
+        if unknown := {*self.least, *self.most} - set(SHARES):
+            raise InvalidConfig("quality", f"knows no figure {', '.join(sorted(unknown))}")
         _within("quality", 0, 1, **{f"least.{name}": limit for name, limit in self.least.items()})
         _within("quality", 0, 1, **{f"most.{name}": limit for name, limit in self.most.items()})
 
