@@ -337,11 +337,15 @@ class NightRules:
     digest_least: int
     tally_days: int
     active_least: int
+    merge_share: float
+    portion: int
 
     def __post_init__(self) -> None:
         _within("night", 1, MANY, stale_pending_days=self.stale_pending_days, digest_days=self.digest_days)
         _within("night", 2, MANY, digest_least=self.digest_least)
         _within("night", 1, MANY, tally_days=self.tally_days, active_least=self.active_least)
+        _within("night", 0, 1, merge_share=self.merge_share)
+        _within("night", 1, MANY, portion=self.portion)
 
 
 SHARES = (

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Any
 
 from hermes_memory.app.commands import (
@@ -61,6 +62,7 @@ from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.counting import count_commit, count_recall, count_tally
 from hermes_memory.runtime.long_term import LongTerm
+from hermes_memory.runtime.nights import run_night
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.second_look import SecondLook
@@ -168,10 +170,11 @@ class ActiveUser:
             self.used_at = self.around.clock.now()
         self._waiting += 1
         try:
-            if isinstance(command, Maintain):
-                await self._flush()  # ageing looks at the access counts
             ahead = await read_ahead(self.state, command, self.around)
             call = _Call(command=command, operation_id=operation_id, actor=actor, again=again, ahead=ahead)
+            if isinstance(command, Maintain):
+                await self._flush()  # ageing looks at the access counts
+                return await run_night(command, operation_id, partial(self._portion, call))
             async with self._mailbox:
                 return await self._run(call)
         except Fenced:
@@ -179,6 +182,11 @@ class ActiveUser:
             raise
         finally:
             self._waiting -= 1
+
+    async def _portion(self, call: _Call, command: Maintain, operation_id: str) -> Any:
+        """One decision of a night: whoever waits in the mailbox comes first."""
+        async with self._mailbox:
+            return await self._run(replace(call, command=command, operation_id=operation_id))
 
     async def _run(self, call: _Call) -> Any:
         for _ in range(MAX_REPLAYS):
