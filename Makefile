@@ -43,7 +43,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 lock: install ## refresh constraints.txt to the newest versions pyproject.toml allows
 	@{ echo "# The versions that are tested together, for every platform. Refresh with: make lock"; \
-	   $(UV) pip compile pyproject.toml --extra dev --extra redis --extra weaviate --universal --python-version 3.11 \
+	   $(UV) pip compile pyproject.toml --extra dev --extra night --universal --python-version 3.11 \
 	     --upgrade --quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > constraints.new
 	@if grep -nE '://|@ |^-|file:' constraints.new; then echo "constraints.new names an address: not taken over"; exit 1; fi
 	@mv constraints.new constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) packages"
