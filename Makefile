@@ -43,7 +43,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 lock: install ## refresh constraints.txt to the newest versions pyproject.toml allows
 	@{ echo "# The versions that are tested together, for every platform. Refresh with: make lock"; \
-	   $(UV) pip compile pyproject.toml --extra dev --extra redis --extra weaviate --universal --python-version 3.11 \
+	   $(UV) pip compile pyproject.toml --extra dev --extra night --universal --python-version 3.11 \
 	     --upgrade --quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > constraints.new
 	@if grep -nE '://|@ |^-|file:' constraints.new; then echo "constraints.new names an address: not taken over"; exit 1; fi
 	@mv constraints.new constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) packages"
@@ -123,8 +123,8 @@ docs-check: install ## the documentation's examples compile, its links resolve
 bench: install ## the benchmarks, each against its limits
 	@$(BIN)/python -m bench $(ARGS)
 
-eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, recall; every miss
-	@for name in conflicts extraction extraction-zh knowledge relatedness recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
+eval: install ## the measures of quality: conflicts, extraction in two languages, grounding, profiles, recall; every miss
+	@for name in conflicts extraction extraction-zh knowledge relatedness profile-quality recall-quality; do $(BIN)/python -m bench $$name $(ARGS) || failed=1; done; exit $${failed:-0}
 
 .PHONY: peers-install eval-vllm
 

@@ -24,6 +24,7 @@ from bench import (
     ingress,
     knowledge_recall,
     ledger_cost,
+    profile_quality,
     recall_latency,
     recall_load,
     recall_quality,
@@ -80,6 +81,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
     "extraction-calls": Benchmark(extraction_calls.run, extraction_calls.LIMITS, LOCOMO),
+    "profile-quality": Benchmark(profile_quality.run, profile_quality.LIMITS, profile_quality.PERSONA),
     "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }
 

@@ -33,7 +33,7 @@ _NUMBERS = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
     )
 }  # fmt: skip
-_SHORT = (
+SHORT = (
     ("n't", " not"),
     ("'m", " am"),
     ("'re", " are"),
@@ -100,7 +100,7 @@ def said_turn(session: str, index: int, content: str, role: Role = Role.USER, at
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that carry a sentence."""
     folded = text.lower().replace("’", "'")
-    for short, written in _SHORT:
+    for short, written in SHORT:
         folded = folded.replace(short, written)
     words = (_NUMBERS.get(word, word) for word in _WORD.findall(folded) if word not in STOP)
     return frozenset(_stem(word) for word in words if len(word) > 1 or word.isdigit())

@@ -266,6 +266,21 @@ class LoggingSettings:
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlySettings:
+    """How fast the job over all users goes (SPEC §9); see ``app.night.Pacing``."""
+
+    shards: Literal[1, 2, 4, 8, 16]
+    workers: Annotated[int, Field(ge=1)]
+    page: Annotated[int, Field(ge=1, le=10_000)]
+    in_flight: Annotated[int, Field(ge=1, le=1_024)]
+    share: Annotated[float, Field(gt=0, le=1)]
+    deadline_s: Annotated[float, Field(gt=0)]
+    backoff_s: Annotated[float, Field(gt=0)]
+    backoff_most_s: Annotated[float, Field(gt=0)]
+    retries: Annotated[int, Field(ge=0)]
+
+
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -295,6 +310,7 @@ class Settings:
     api: ApiSettings
     serve: ServeSettings
     logging: LoggingSettings
+    nightly: NightlySettings
 
     @property
     def rules(self) -> Rules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from hermes_memory.app.commands import (
     Delete,
     EndSession,
     EraseUser,
+    Feedback,
     GetMemory,
     Incoming,
     Ingest,
@@ -27,7 +28,7 @@ from hermes_memory.app.desk import Policy
 from hermes_memory.app.users import operation_id_of
 from hermes_memory.config import Settings, load_settings
 from hermes_memory.core.ids import UserKey, check_id, digest
-from hermes_memory.core.model import Role
+from hermes_memory.core.model import MAX_FELT, Role, Signal
 from hermes_memory.errors import InvalidInput
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Embedder
@@ -188,6 +189,27 @@ class Memory:
     def end_session(self, user: str, session: str) -> None:
         """A conversation is over: what lasts moves on, the rest is archived."""
         self.execute(user, EndSession(session_id=session))
+
+    def feedback(
+        self, user: str, session: str, memory_ids: Sequence[str], signal: Signal | str
+    ) -> dict[str, Any]:
+        """What the user made of recalled memories: like, dislike, click or ignore. Moves their rank only.
+
+        The answer says how many signals were ``counted`` and which ids are ``unknown``.
+
+        Raises:
+            InvalidInput: another signal, none or too many ids.
+            NotFound: none of the memories is there.
+            SessionOwned: the session belongs to another user.
+        """
+        check_id(session, "session")
+        if signal not in set(Signal):
+            raise InvalidInput("signal", f"is none of {', '.join(Signal)}")
+        if not 1 <= len(memory_ids) <= MAX_FELT:
+            raise InvalidInput("memory_ids", f"must be 1 to {MAX_FELT}")
+        command = Feedback(session_id=session, memory_ids=tuple(memory_ids), signal=Signal(signal))
+        answer: dict[str, Any] = self.execute(user, command)
+        return answer
 
     def execute(self, user: str, command: Command) -> Any:
         """Any command of ``hermes_memory.app.commands``."""

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.ids import MAX_ID_CHARS, check_id
-from hermes_memory.core.model import MAX_CONTENT_CHARS, Role, Signal
+from hermes_memory.core.model import MAX_CONTENT_CHARS, MAX_FELT, Role, Signal
 from hermes_memory.errors import InvalidId, InvalidInput
 
 _RFC_3339 = re.compile(
@@ -189,7 +189,7 @@ class FeedbackIn(Body):
     """What the user made of memories that a recall of this conversation gave."""
 
     session_id: Id
-    memory_ids: Annotated[list[Id], Field(min_length=1, max_length=50)]
+    memory_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_FELT)]
     signal: Signal
 
 

@@ -35,7 +35,7 @@ class Library(Memory):
         """Send all that a person says, session by session, and end each."""
         for session in person.sessions:
             for start in range(0, len(session.turns), BATCH):
-                self._settle(person.name, _request(session, start))
+                self.settle(person.name, _request(session, start))
             self.end_session(person.name, session.id)
 
     def records(self, user: str) -> dict[str, Record]:
@@ -47,7 +47,8 @@ class Library(Memory):
             for one in self.memories(user)
         }
 
-    def _settle(self, user: str, command: Ingest) -> None:
+    def settle(self, user: str, command: Ingest) -> None:
+        """Take a request in and wait until it is settled."""
         accepted = self.execute(user, command)
         job: dict[str, Any] | None = None
         while job is None:  # embedding for the first time may take longer than one wait

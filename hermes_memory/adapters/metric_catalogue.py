@@ -19,6 +19,7 @@ from hermes_memory.app.commands import Command
 from hermes_memory.core.board import Op
 from hermes_memory.core.model import Lock, Status
 from hermes_memory.core.reasons import Reason
+from hermes_memory.core.tally import TALLIED
 from hermes_memory.core.transitions import LOCKS, STATUSES, LockEvent, StatusEvent
 from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.index import VectorIndex
@@ -75,6 +76,9 @@ TOKENS = (50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 12_800.0)
 FEW = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 50.0)
 
 _REASONS = frozenset(reason.value for reason in Reason)
+_TALLIED = frozenset(
+    name for name in TALLIED if not name.startswith("refused_")
+)  # those are reasons of the gates
 STAGES = frozenset({"embed", "actor", "rank", "index", "rerank", "assemble"})
 PARTS = frozenset({"reranker", "index"})
 OUTCOMES = frozenset({"accepted", "refused"})
@@ -157,6 +161,7 @@ _RECALL = (
 _GATES = (
     _counter("hermes_changes_total", "changes and refusals, as in the audit", op=frozenset(op.value for op in Op), reason=_REASONS),
     _counter("hermes_gate_reasons_total", "decisions of the gates", known=_every(outcome=OUTCOMES, reason=_REASONS), outcome=OUTCOMES, reason=_REASONS),
+    _counter("hermes_tally_total", "what the figures of quality are made of", known=_every(of=_TALLIED), of=_TALLIED),
     _counter("hermes_lock_transitions_total", "moves of locks, as in the table of transitions", known=_moves(LOCKS), **_move_labels(Lock, LockEvent)),
     _counter("hermes_status_transitions_total", "moves of statuses, as in the table of transitions", known=_moves(STATUSES), **_move_labels(Status, StatusEvent)),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -84,7 +85,8 @@ class Policy:
 class Desk:
     """One decision's circumstances. ``prepared`` is what the command asked to have looked up beforehand.
 
-    ``fetched`` are vectors that a first attempt lacked, from the ledger by memory id; None: it has none.
+    ``seed`` makes the ids of what is made, by default the operation's id. ``fetched`` are vectors that a first
+    attempt lacked, from the ledger by memory id; None: it has none.
     """
 
     policy: Policy
@@ -93,7 +95,13 @@ class Desk:
     operation_id: str
     actor: str = "user"
     prepared: Any = None
+    seed: str | None = None
     fetched: Mapping[str, Vector | None] = field(default_factory=dict)
+
+    @property
+    def made_by(self) -> str:
+        """What the ids of new things are made of: the same decision makes the same ones."""
+        return self.operation_id if self.seed is None else self.seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +109,14 @@ class Decision:
     """A commit to make (None: nothing changes), the answer, and an error to raise after the commit.
 
     Where vectors are ``lacking`` it is void: they are to be fetched by memory id, and the command decided again.
+    ``counts`` is what the commit counts for beside its changes, if it is applied now.
     """
 
     commit: Commit | None
     result: Any
     error: HermesError | None = None
     lacking: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -127,6 +137,8 @@ class Draft:
     erased: set[str] = field(default_factory=set)
     alerts: dict[str, Alert] = field(default_factory=dict)
     seen_to: set[str] = field(default_factory=set)  # alerts that this commit closes
+    tally_from: str | None = None
+    counts: Counter[str] = field(default_factory=Counter)  # for the figures of quality (SPEC §10)
     _lacking: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -162,23 +174,31 @@ class Draft:
 
     def tidy(self) -> None:
         """Mend merged records whose parts have changed, and bring the tiers back under their caps (SPEC §4.2)."""
-        vectors, dissolved = mend(self.board, self._vector_of)
+        vectors, dissolved = mend(self.board, self.vector_of)
         self.vectors |= vectors
         self.erased |= dissolved
-        rules, seed = self.desk.policy.rules, self.desk.operation_id
-        self.vectors |= keep_caps(self.board, rules, seed, self._vector_of)
+        rules, seed = self.desk.policy.rules, self.desk.made_by
+        self.vectors |= keep_caps(self.board, rules, seed, self.vector_of)
+
+    def parts(self) -> Iterator[Memory]:
+        """The parts of merged records as they stand in the draft."""
+        for part_id in dict.fromkeys([*self.state.parts, *self.board.touched_ids]):
+            part = self.board.get(part_id)
+            if part is not None and part.merged_into is not None:
+                yield part
 
     def take_up(self, *, everything: bool = False) -> int:
         """Bring the slots of the user model up to date (SPEC §8); how many came, went or rest on others now."""
         before = self.current_settings().profile
         rules = self.desk.policy.rules.profile
-        after = retaken(self.board, self.state.parts.values(), before, rules, everything=everything)
+        after = retaken(self.board, self.parts(), before, rules, everything=everything)
         if after is None:
             return 0
         self.change_settings(profile=after)
         return len([name for name in {*before, *after} if before.get(name) != after.get(name)])
 
-    def _vector_of(self, memory_id: str) -> Vector | None:
+    def vector_of(self, memory_id: str) -> Vector | None:
+        """The vector of a memory; one that has to be fetched first makes the decision void."""
         if memory_id in self.vectors:
             return self.vectors[memory_id]
         if not self.state.elsewhere(memory_id):
@@ -192,8 +212,10 @@ class Draft:
         commit = self.commit(result)
         for memory in commit.memories:
             if memory.status in LIVE and self.state.elsewhere(memory.id):
-                self._vector_of(memory.id)
+                self.vector_of(memory.id)
         return Decision(commit, result, error, frozenset(self._lacking))
+                self._vector_of(memory.id)
+        return Decision(commit, result, error, frozenset(self._lacking), self.counts)
 
     def commit(self, result: Any = None) -> Commit:
         """The draft as one commit on the version that was read."""
@@ -222,6 +244,7 @@ class Draft:
             outbox=self._outbox(changed),
             alerts=tuple(self.alerts.values()) + tuple(self._alerts()),
             seen_to=tuple(sorted(self.seen_to)),
+            tally_from=self.tally_from,
             settings=self.settings,
         )
 

@@ -7,6 +7,8 @@ from hermes_memory.app.desk import Decision, Desk, Draft
 from hermes_memory.app.state import UserState
 from hermes_memory.core.feedback import felt
 from hermes_memory.core.model import Memory
+from hermes_memory.core.profile import supports
+from hermes_memory.core.tally import of_signal
 from hermes_memory.errors import NotFound
 
 
@@ -31,4 +33,6 @@ def _noted(draft: Draft, memory: Memory, command: Feedback) -> bool:
     if after is memory:
         return False
     draft.board.put(after)
+    slotted = supports(memory, memory.subject)
+    draft.counts += of_signal(command.signal, memory, slotted=slotted)
     return True

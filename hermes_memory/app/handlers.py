@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_memory.app import commands, confirming, editing, feedback, ingest, maintaining, settling
+from hermes_memory.app import commands, confirming, editing, feedback, ingest, maintaining, nights, settling
 from hermes_memory.app.desk import Decision, Desk, Handlers
 from hermes_memory.app.state import UserState
 
@@ -23,7 +23,7 @@ HANDLERS: Handlers = {
     commands.SetPaused: maintaining.set_paused,
     commands.SetConsent: maintaining.set_consent,
     commands.EraseKind: editing.erase_kind,
-    commands.Maintain: maintaining.maintain,
+    commands.Maintain: nights.maintain,
     commands.Feedback: feedback.feedback,
     commands.BringBack: maintaining.reactivate,
 }

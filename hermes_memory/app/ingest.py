@@ -64,6 +64,8 @@ def ingest(state: UserState, command: Ingest, desk: Desk) -> Decision:
         session = replace(
             session, turns=session.turns + 1, last_at=desk.now, ended=False, scene=command.scene
         )
+    if command.timezone != state.settings.timezone:
+        draft.change_settings(timezone=command.timezone)
     draft.sessions[session.id] = _folded(draft, session)
     draft.jobs[job_id] = Job(
         id=job_id, status=JobStatus.QUEUED, created_at=desk.now, updated_at=desk.now,

@@ -1,33 +1,16 @@
-"""What time does to a user's memories, and what the user decides about remembering as such."""
+"""What comes back from the archive, and what the user decides about remembering as such."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from hermes_memory.app.commands import BringBack, Maintain, SetConsent, SetPaused
-from hermes_memory.app.confirming import close_questions
+from hermes_memory.app.commands import BringBack, SetConsent, SetPaused
 from hermes_memory.app.desk import PARKED, Decision, Desk, Draft, alert_id_of
-from hermes_memory.app.inspecting import inspect_conflicts
 from hermes_memory.app.recall import may_come_back
 from hermes_memory.app.state import UserState
-from hermes_memory.core.life import age, bring_back
+from hermes_memory.core.life import bring_back
 from hermes_memory.core.reasons import Reason
 from hermes_memory.ports.ledger import Job, JobStatus
-
-
-def maintain(state: UserState, command: Maintain, desk: Desk) -> Decision:
-    """One night for one user (SPEC §9), as of ``command.now`` but never of the future.
-
-    A second run the same night changes nothing.
-    """
-    desk = replace(desk, now=min(command.now, desk.now), actor="nightly")
-    draft = Draft(state, desk)
-    age(draft.board, desk.policy.rules.life)
-    inspect_conflicts(draft)
-    draft.tidy()
-    expired = close_questions(draft)
-    result = {"changes": draft.records(), "expired_requests": expired}
-    return draft.decide(result) if draft.board.changes or expired else Decision(None, result)
 
 
 def reactivate(state: UserState, command: BringBack, desk: Desk) -> Decision:

@@ -19,6 +19,7 @@ from hermes_memory.core.asking import Asked
 from hermes_memory.core.briefing import Material, compose
 from hermes_memory.core.candidate import SAID
 from hermes_memory.core.conflicts import opposes
+from hermes_memory.core.consistency import both_sides
 from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.nominations import narrowed, singled_out
@@ -37,8 +38,8 @@ INDEX = "index"  # the part of a recall that a long-term index takes, and what i
 class Recalled:
     """The answer, JSON-ready; what was shown, for the access counts; and the question handed out, if any.
 
-    ``returned`` are the ids found in the archive: they are to be active again. ``disputed``: something in the block has a
-    live rival.
+    ``returned`` are the ids found in the archive: they are to be active again. ``disputed``: the block
+    holds both sides of a contradiction.
     """
 
     answer: dict[str, Any]
@@ -223,7 +224,8 @@ def assemble(
         answer["knowledge"] = [known_record(one, block.language) for one in known]
     shown = tuple(dict.fromkeys([*block.memory_ids, *(hit.memory.id for hit in hits)]))
     returned = tuple(hit.memory.id for hit in hits if hit.memory.id in found.archived)
-    disputed = any(memory_id in material.disputed for memory_id in block.memory_ids)
+    told = [memory for memory_id in block.memory_ids if (memory := state.memories.get(memory_id)) is not None]
+    disputed = both_sides(told, policy.dimensions)
     return Recalled(answer, shown, ask["id"] if ask else None, returned, disputed)
 
 

@@ -19,6 +19,7 @@ from hermes_memory.core.entry import Vector
 from hermes_memory.core.life import end_session
 from hermes_memory.core.model import Memory, Turn
 from hermes_memory.core.settle import Settlement, Surroundings
+from hermes_memory.core.tally import of_settlement
 from hermes_memory.ports.distiller import Distilled
 from hermes_memory.ports.ledger import Alert, Job, JobStatus
 
@@ -44,6 +45,8 @@ def settle(state: UserState, command: Settle, desk: Desk) -> Decision:
         draft.change_settings(confirmations={**state.settings.confirmations, **asked})
     answer_from_words(draft, turns, settlement.restated)
     close_questions(draft)
+    changed = list(draft.board.changed)  # by what was said; the tiers are looked at later
+    draft.counts += of_settlement(distilled.extraction, turns, draft.board.changes, changed)
     draft.tidy()
     draft.extracted = [(turn.session_id, turn.index) for turn in turns]
     _spend(draft, command.day, command.distilled.extraction.usage.tokens)

@@ -133,9 +133,11 @@ class UserState:
 
     def count(self, counts: Mapping[str, int], now: datetime) -> None:
         """Count what happened, aside from the version as the recalls are; the day is UTC's."""
-        day = now.astimezone(UTC).date().isoformat()
-        for held in (self.tally, self.counted):
-            held.setdefault(day, Counter()).update({name: n for name, n in counts.items() if n})
+        happened = {name: number for name, number in counts.items() if number}
+        if happened:
+            day = now.astimezone(UTC).date().isoformat()
+            for held in (self.tally, self.counted):
+                held.setdefault(day, Counter()).update(happened)
 
     def take_counted(self) -> dict[str, Counter[str]]:
         """What was counted since the last call, to be written down."""

@@ -208,6 +208,10 @@ class Board:
         """Every live memory."""
         return (memory for tier in Tier for memory in self.within(tier))
 
+    def by_id(self) -> list[Memory]:
+        """Every live memory in the order of the ids, which no restart changes."""
+        return sorted(self.live(), key=lambda memory: memory.id)
+
     def count(self, tier: Tier) -> int:
         """How many live memories a tier holds."""
         left = sum(1 for i in (*self._after, *self.deleted) if i in self._tiers[tier])

@@ -7,7 +7,7 @@ related one, or the head of their object.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -28,18 +28,22 @@ class Contradiction:
     newer: Memory
 
 
-def inspect(memories: Iterable[Memory], dimensions: Dimensions) -> list[Contradiction]:
+def inspect(
+    memories: Iterable[Memory], dimensions: Dimensions, settled: Container[frozenset[str]] = ()
+) -> list[Contradiction]:
     """Every pair of standing memories that contradict each other, oldest first; each pair once.
 
     Episodes, spans, and rivals of what still stands are left out: of those it is known already. So are pairs
-    that reach differently far, and pairs whose periods do not meet.
+    that reach differently far, pairs whose periods do not meet, and those whose ids are among the ``settled``.
     """
     known = {memory.id: memory for memory in memories}
     standing = sorted((m for m in known.values() if _stands(m, known)), key=_said)
     found = {
         (one.id, other.id): Contradiction(one, other)
         for one, other in map(_in_order, _nominated(standing, dimensions))
-        if _meet(one, other) and contradicts(one, other, dimensions)
+        if frozenset((one.id, other.id)) not in settled
+        and _meet(one, other)
+        and contradicts(one, other, dimensions)
     }
     return sorted(found.values(), key=lambda pair: (_said(pair.older), _said(pair.newer)))
 

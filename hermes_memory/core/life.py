@@ -6,12 +6,16 @@ from collections.abc import Callable, Container, Iterable
 from datetime import datetime
 
 from hermes_memory.core.board import Board, Op
-from hermes_memory.core.decay import days_between, retention
+from hermes_memory.core.days import LocalDay
+from hermes_memory.core.decay import retention
 from hermes_memory.core.merging import Vector, VectorOf, compress
 from hermes_memory.core.model import LIVE, Category, Lock, Memory, Scope, Status, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules, Rules
 from hermes_memory.core.transitions import StatusEvent, may_leave_working
+
+_RESTS = {Reason.CAPACITY, Reason.STALE, Reason.STALE_PENDING}  # went for want of room or of use
+MANY = 1_000_000
 
 
 def end_session(board: Board, session_id: str, still_open: Container[str] = ()) -> None:
@@ -56,7 +60,7 @@ def may_return(memory: Memory) -> bool:
     """Whether recall may bring it back from the archive: it went for want of room or of use, not for being wrong."""
     if memory.status is not Status.ARCHIVED or memory.merged_into or not memory.history:
         return False
-    return memory.history[-1].reason in {Reason.CAPACITY, Reason.STALE} and not memory.rival_of
+    return memory.history[-1].reason in _RESTS and not memory.rival_of
 
 
 def bring_back(board: Board, memory_ids: Iterable[str]) -> None:
@@ -66,23 +70,37 @@ def bring_back(board: Board, memory_ids: Iterable[str]) -> None:
             board.status(memory, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.RECALLED)
 
 
-def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], float]:
+def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], tuple[float, str]]:
     if tier is Tier.WORKING:
-        return lambda memory: memory.updated_at.timestamp()
-    return lambda memory: retention(memory, now, life)
+        return lambda memory: (memory.updated_at.timestamp(), memory.id)
+    return lambda memory: (retention(memory, now, life), memory.id)
 
 
-def age(board: Board, rules: LifeRules) -> None:
-    """One night of ageing: rivals expire, the stale is archived, the old and unused goes to review."""
-    for memory in [m for m in board if m.status in LIVE and m.lock is not Lock.FROZEN]:
-        if reason := _archive_reason(memory, board.now, rules):
+def age(board: Board, rules: LifeRules, today: LocalDay | None = None, most: int = MANY) -> bool:
+    """One night of ageing: rivals expire, the stale is archived, the old and unused goes to review.
+
+    Counts in whole days up to ``today``, by default the board's in UTC. Stops after ``most`` changes and answers
+    whether there are more.
+    """
+    today = today or LocalDay.of(board.now)
+    done = 0
+    for memory in [m for m in board.by_id() if m.lock is not Lock.FROZEN]:
+        days = today.since(memory.updated_at)
+        reason = _archive_reason(memory, days, rules)
+        review = memory.status is Status.ACTIVE and _wants_review(memory, days, rules)
+        if not (reason or review):
+            continue
+        if done == most:
+            return True
+        done += 1
+        if reason:
             board.status(memory, StatusEvent.ARCHIVE, Op.ARCHIVED, reason)
-        elif memory.status is Status.ACTIVE and _wants_review(memory, board.now, rules):
+        else:
             board.status(memory, StatusEvent.REVIEW, Op.REVIEW, Reason.STALE)
+    return False
 
 
-def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason | None:
-    days = days_between(memory.updated_at, now)
+def _archive_reason(memory: Memory, days: int, rules: LifeRules) -> Reason | None:
     if memory.rival_of:  # about safety only an answer decides
         return Reason.STALE if days > rules.rival_days and not memory.safety else None
     if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
@@ -94,8 +112,8 @@ def _archive_reason(memory: Memory, now: datetime, rules: LifeRules) -> Reason |
     return Reason.STALE if unused and not _declared_fact(memory) else None
 
 
-def _wants_review(memory: Memory, now: datetime, rules: LifeRules) -> bool:
-    old = days_between(memory.updated_at, now) > rules.review_days
+def _wants_review(memory: Memory, days: int, rules: LifeRules) -> bool:
+    old = days > rules.review_days
     return old and memory.access_count < rules.review_min_access and not _declared_fact(memory)
 
 

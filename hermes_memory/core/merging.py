@@ -7,17 +7,20 @@ rest in the archive with ``merged_into``. Whatever happens to a part, ``mend`` w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hermes_memory.core.board import Board, Op
+from hermes_memory.core.days import LocalDay
 from hermes_memory.core.ids import digest
 from hermes_memory.core.model import (
     LIVE,
     MAX_CONTENT_CHARS,
+    Category,
     Granularity,
     Layer,
     Lock,
@@ -34,28 +37,88 @@ from hermes_memory.core.transitions import LockEvent, StatusEvent
 Vector = NDArray[np.float32]
 VectorOf = Callable[[str], Vector | None]  # memory id → its vector, shape (dimension,), if it has one
 
+MANY = 1_000_000
 _BETWEEN = {"zh": "；", "en": "; "}
 _APART = {Layer.RESTRICTION, Layer.STYLE}  # always told one by one
 
 
 def compress(
-    board: Board, tier: Tier, rules: CapacityRules, seed: str, vector_of: VectorOf
+    board: Board,
+    tier: Tier,
+    rules: CapacityRules,
+    seed: str,
+    vector_of: VectorOf,
+    room: int | None = None,
+    most: int = MANY,
 ) -> dict[str, Vector]:
     """Merge the largest topics of a full tier until it is within its cap; returns the new records' vectors.
 
-    ``seed`` makes their ids: the same operation gives the same ones.
+    ``seed`` makes their ids: the same operation gives the same ones. ``room`` takes the place of the cap; after
+    ``most`` merges it stops.
     """
     made: dict[str, Vector] = {}
-    if board.count(tier) <= rules.of(tier):
+    room = rules.of(tier) if room is None else room
+    if board.count(tier) <= room:
         return made
     for group in _topics(board, tier, rules):
         parts = _that_fit(group)
         vector = _middle(parts, vector_of)
         if len(parts) > 1 and vector is not None:
             made[_merge(board, parts, seed).id] = vector
-        if board.count(tier) <= rules.of(tier):
+        if board.count(tier) <= room or len(made) >= most:
             break
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class DigestRules:
+    """Which episodes are told in short: those of months that ended before a date, so many at least.
+
+    What was kept ``verbatim`` by the product's choice (that dimension) stays as it is.
+    """
+
+    before: date
+    least: int
+    verbatim: str
+
+
+def digest_events(
+    board: Board, rules: DigestRules, today: LocalDay, seed: str, vector_of: VectorOf, most: int
+) -> tuple[dict[str, Vector], bool]:
+    """Tell the episodes of each month that is long over in short (SPEC §9, S4 §5.2).
+
+    A digest is a merged record: the episodes' own words in the order of time, each with its outcome, and every
+    episode addressable in it. Returns the new vectors, and whether months are left after ``most`` records.
+    """
+    made: dict[str, Vector] = {}
+    for group in _months(board, rules, today):
+        if len(made) >= most:
+            return made, True
+        while group:
+            parts = _that_fit(group)
+            group = group[max(1, len(parts)) :]
+            vector = _middle(parts, vector_of)
+            if len(parts) > 1 and vector is not None:
+                made[_merge(board, parts, seed, Reason.DIGESTED).id] = vector
+    return made, False
+
+
+def _months(board: Board, rules: DigestRules, today: LocalDay) -> list[list[Memory]]:
+    """Episodes that differ in nothing but what they tell, by the month in which they were told, oldest first."""
+    opposed = {memory.rival_of for memory in board.live() if memory.rival_of}
+    months: dict[tuple[Any, ...], list[Memory]] = {}
+    for memory in board.live():
+        if memory.category is not Category.EVENT or memory.dimension == rules.verbatim:
+            continue
+        told = today.date_of(memory.stated_at)
+        latest = max(told, today.date_of(memory.updated_at))
+        if _month_after(latest) <= rules.before and _may_merge(memory) and memory.id not in opposed:
+            months.setdefault((told.year, told.month, *map(str, _kind(memory))), []).append(memory)
+    return [_in_order(months[key]) for key in sorted(months) if len(months[key]) >= rules.least]
+
+
+def _month_after(day: date) -> date:
+    return (day.replace(day=1) + timedelta(days=31)).replace(day=1)
 
 
 def mend(board: Board, vector_of: VectorOf) -> tuple[dict[str, Vector], set[str]]:
@@ -148,14 +211,14 @@ def _topics(board: Board, tier: Tier, rules: CapacityRules) -> Iterator[list[Mem
     opposed = {memory.rival_of for memory in board.live() if memory.rival_of} if large else set()
     uncontested = ([memory for memory in group if memory.id not in opposed] for group in large)
     large = [group for group in uncontested if len(group) > rules.merge_above]
-    yield from (_in_order(group) for group in sorted(large, key=len, reverse=True))
+    yield from sorted(map(_in_order, large), key=lambda group: (-len(group), group[0].id))
 
 
 def _may_merge(memory: Memory) -> bool:
     """Neither frozen nor about safety nor contested, and told in one breath with others without loss."""
     return (
         memory.status is Status.ACTIVE
-        and memory.valid_to is None
+        and (memory.valid_to is None or memory.category is Category.EVENT)
         and memory.lock in {Lock.PENDING, Lock.CONFIRMED}
         and memory.granularity is Granularity.ATOMIC
         and memory.scope is not Scope.SESSION
@@ -167,7 +230,7 @@ def _may_merge(memory: Memory) -> bool:
 def _kind(memory: Memory) -> tuple[Any, ...]:
     return (
         memory.subject, memory.topic, memory.dimension, memory.category, memory.layer, memory.polarity,
-        memory.scope, memory.scene, memory.lock,
+        memory.scope, memory.scene, memory.source, memory.lock,
     )  # fmt: skip
 
 
@@ -186,7 +249,14 @@ def _that_fit(group: list[Memory]) -> list[Memory]:
 
 def _content(parts: list[Memory]) -> str:
     between = _BETWEEN[main_language(part.content for part in parts)]
-    return between.join(dict.fromkeys(part.content for part in parts))
+    return between.join(dict.fromkeys(map(_as_told, parts)))
+
+
+def _as_told(part: Memory) -> str:
+    """What a part says, and how it turned out where that is known and not said in it."""
+    if not part.outcome or part.outcome in part.content:
+        return part.content
+    return f"{part.content} → {part.outcome}"
 
 
 def _listed(parts: list[Memory]) -> list[dict[str, str]]:
@@ -213,22 +283,23 @@ def _told(parts: list[Memory]) -> dict[str, Any]:
     }
 
 
-def _merge(board: Board, parts: list[Memory], seed: str) -> Memory:
+def _merge(board: Board, parts: list[Memory], seed: str, why: Reason = Reason.MERGED) -> Memory:
     first = parts[0]
     lock = first.lock
     merged = board.put(
         first.with_(
             id="mem_" + digest(first.namespace, first.user_id, seed, "merged", first.id),
             version=1, granularity=Granularity.SPAN, lock=Lock.PENDING, status=Status.ACTIVE, confirmations=(),
-            contradictions=0, history=(), last_access_at=None, valid_from=None, valid_to=None, outcome=None,
+            contradictions=0, history=(), valid_from=None, valid_to=None, outcome=None,
+            last_access_at=max((part.last_access_at for part in parts if part.last_access_at), default=None),
             **_told(parts),
         )
     )  # fmt: skip
-    board.log(Op.MERGED, Reason.MERGED, merged)
+    board.log(Op.MERGED, why, merged)
     if lock is Lock.CONFIRMED:
         merged = board.lock(merged, LockEvent.CONFIRM, Op.CONFIRMED, Reason.MERGED)
     for part in parts:
-        resting = board.status(part, StatusEvent.ARCHIVE, Op.MERGED, Reason.MERGED)
+        resting = board.status(part, StatusEvent.ARCHIVE, Op.MERGED, why)
         board.put(resting.with_(merged_into=merged.id))
     return merged
 

@@ -14,6 +14,7 @@ from typing import Any
 
 USER = "user"  # the subject of what a user says of themselves
 MAX_CONTENT_CHARS = 256  # SPEC §3.1
+MAX_FELT = 50  # memories that one signal is about
 
 
 class Category(StrEnum):

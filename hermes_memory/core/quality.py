@@ -1,92 +1,24 @@
-"""The figures by which the product measures itself (SPEC §10): sums of counts, never of words.
+"""The figures by which the product measures itself (SPEC §10): shares of summed counts, never of words.
 
-Counts are kept per user and day and added up by the night. Each figure is a share of cases; with too few of them it
-says nothing.
+Counts are kept per user and day (``core.tally``) and added up by the night, user by user, in ``Tallies``. A figure of
+too few cases says nothing and alarms nobody.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from math import sqrt
+from typing import Any
 
-from hermes_memory.core.board import Op
-from hermes_memory.core.model import Signal
-from hermes_memory.core.reasons import Reason
-from hermes_memory.core.rules import QualityRules
+from hermes_memory.core.rules import SHARES, QualityRules
+from hermes_memory.core.tally import Count, Counts
 
-Counts = Mapping[str, int]
+SLOTS = "slots"  # of the user models as they are now, with those that behaviour speaks against
+SLOTS_ADRIFT = "slots_adrift"
 _Z = 1.96  # 95 %
-
-
-class Count(StrEnum):
-    """What is counted of a user on a day."""
-
-    RECALLS = "recalls"
-    RECALLS_DISPUTED = "recalls_disputed"  # with both sides of a contradiction in the block
-    SHOWN = "shown"  # ranked hits of all recalls
-    WELCOME = "welcome"  # memories that were liked or clicked
-    UNWELCOME = "unwelcome"  # memories that were disliked or ignored
-    PROPOSED = "proposed"  # statements that an extractor made
-    KEPT = "kept"  # of these, what is remembered: new, or known already
-    LOST = "lost"  # of these, what a gate refused though the user said something
-    UNGROUNDED = "ungrounded"  # of these, what the user never said
-    REPEATED = "repeated"  # kept ones that were known already
-    EVICTED = "evicted"
-    MISSED = "missed"  # evicted ones that a recall had to bring back
-    OPPOSED = "opposed"  # memories that a later turn or signal spoke against
-    BORNE_OUT = "borne_out"  # memories that one spoke for
-
-
-_UNGROUNDED = {Reason.UNGROUNDED, Reason.NOT_A_USER_TURN, Reason.NOT_SUPPORTED, Reason.UNKNOWN_MEMORY}
-_LOST = {Reason.SCHEMA, Reason.TOO_LONG, Reason.LOW_VALUE, Reason.TOO_MANY, Reason.OUTDATED, *_UNGROUNDED}
-_KNOWN = {Reason.DUPLICATE, Reason.SAID_AGAIN}
-_OPPOSED = {Op.RIVAL, Op.CONFLICT, Op.SUPERSEDED}
-
-
-def of_change(op: str, reason: str, *, evicted: bool = False) -> Counter[str]:
-    """What one line of the audit counts for; ``evicted``: it concerns what had gone for want of room."""
-    counts: Counter[str] = Counter()
-    if op == Op.ADDED:
-        counts.update([Count.PROPOSED, Count.KEPT])
-    elif op == Op.REINFORCED and reason in _KNOWN:
-        counts.update([Count.PROPOSED, Count.KEPT, Count.REPEATED, Count.BORNE_OUT])
-    elif op == Op.REINFORCED:
-        counts.update([Count.BORNE_OUT])
-    elif op == Op.REFUSED:
-        counts.update([Count.PROPOSED])
-        counts.update([Count.LOST] if reason in _LOST else [])
-        counts.update([Count.UNGROUNDED] if reason in _UNGROUNDED else [])
-    elif op == Op.EVICTED:
-        counts.update([Count.EVICTED])
-    elif op == Op.REACTIVATED and reason == Reason.RECALLED and evicted:
-        counts.update([Count.MISSED])
-    elif op in _OPPOSED:
-        counts.update([Count.OPPOSED])
-    return counts
-
-
-def of_recall(shown: int, *, disputed: bool) -> Counter[str]:
-    """What one recall counts for."""
-    return Counter({Count.RECALLS: 1, Count.SHOWN: shown, Count.RECALLS_DISPUTED: int(disputed)})
-
-
-def of_signal(signal: Signal, memories: int) -> Counter[str]:
-    """What a signal about so many memories counts for."""
-    if signal in {Signal.LIKE, Signal.CLICK}:
-        return Counter({Count.WELCOME: memories, Count.BORNE_OUT: memories})
-    unwelcome = Counter({str(Count.UNWELCOME): memories})
-    return unwelcome + Counter({Count.OPPOSED: memories if signal is Signal.DISLIKE else 0})
-
-
-def summed(tallies: Iterable[Counts]) -> Counter[str]:
-    """All counts together."""
-    total: Counter[str] = Counter()
-    for tally in tallies:
-        total.update(tally)
-    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +35,13 @@ class Figure:
     most: float | None = None
 
     @property
+    def limit(self) -> float | None:
+        """The limit that it breaks or, where it breaks none, the one it has."""
+        if self.least is not None and self.value is not None and self.value < self.least:
+            return self.least
+        return self.most if self.most is not None else self.least
+
+    @property
     def alarming(self) -> bool:
         """Whether it breaks its limit; to reach it is enough."""
         if self.value is None:
@@ -112,21 +51,23 @@ class Figure:
 
 
 # Each figure: what is counted, of which cases.
-_FIGURES: dict[str, tuple[tuple[Count, ...], tuple[Count, ...]]] = {
+_FIGURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recall_hit_rate": ((Count.WELCOME,), (Count.WELCOME, Count.UNWELCOME)),
-    "extraction_yield": ((Count.KEPT,), (Count.KEPT, Count.LOST)),
+    "extraction_yield": ((Count.TURNS_REMEMBERED,), (Count.TURNS_INFORMATIVE,)),
     "ungrounded_rate": ((Count.UNGROUNDED,), (Count.PROPOSED,)),
     "conflict_rate": ((Count.RECALLS_DISPUTED,), (Count.RECALLS,)),
+    "eviction_hit_rate": ((Count.EVICTED,), (Count.EVICTED,)),
     "repeat_rate": ((Count.REPEATED,), (Count.KEPT,)),
-    "profile_drift": ((Count.OPPOSED,), (Count.OPPOSED, Count.BORNE_OUT)),
+    "profile_accuracy": ((Count.BORNE_OUT,), (Count.BORNE_OUT, Count.OPPOSED)),
+    "profile_drift": ((SLOTS_ADRIFT,), (SLOTS,)),
 }
-FIGURES = (*_FIGURES, "eviction_hit_rate")
+FIGURES = SHARES
 
 
 def figures(counts: Counts, rules: QualityRules) -> list[Figure]:
     """Every figure, in the order of ``FIGURES``."""
 
-    def total(names: Iterable[Count]) -> int:
+    def total(names: Iterable[str]) -> int:
         return sum(counts.get(name, 0) for name in names)
 
     shares = {name: (total(part), total(cases)) for name, (part, cases) in _FIGURES.items()}
@@ -136,7 +77,59 @@ def figures(counts: Counts, rules: QualityRules) -> list[Figure]:
     return [_figure(name, *shares[name], rules) for name in FIGURES]
 
 
+def window_start(now: datetime, rules: QualityRules) -> str:
+    """The first day that counts: the window ends with today, which is not over (ISO, UTC)."""
+    return (now.astimezone(UTC).date() - timedelta(days=rules.window_days - 1)).isoformat()
+
+
+@dataclass(slots=True)
+class Tallies:
+    """Sums over users: of what was counted, and of what they keep now. Streaming, mergeable, JSON-ready.
+
+    Whoever adds must see to it that each user is added once.
+    """
+
+    users: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    memories: Counter[str] = field(default_factory=Counter)  # "status.active", "lock.frozen" …
+    slots: Counter[str] = field(default_factory=Counter)  # by layer
+
+    def add(self, aggregate: Mapping[str, Any]) -> None:
+        """One user's answer to ``Aggregate``."""
+        self.users += 1
+        self.counts.update(aggregate["tally"])
+        self.counts.update({SLOTS: sum(aggregate["slots"].values()), SLOTS_ADRIFT: aggregate[SLOTS_ADRIFT]})
+        self.slots.update(aggregate["slots"])
+        for kind in ("status", "lock", "category", "tier"):
+            self.memories.update({f"{kind}.{name}": n for name, n in aggregate[f"by_{kind}"].items()})
+
+    def merge(self, other: Tallies) -> None:
+        """The sums of other users."""
+        self.users += other.users
+        self.counts.update(other.counts)
+        self.memories.update(other.memories)
+        self.slots.update(other.slots)
+
+    def dump(self) -> dict[str, Any]:
+        """JSON-ready, for a checkpoint."""
+        return {
+            "users": self.users, "counts": dict(self.counts), "memories": dict(self.memories),
+            "slots": dict(self.slots),
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, dumped: Mapping[str, Any]) -> Tallies:
+        """The inverse of ``dump``."""
+        sums = (Counter(dumped[name]) for name in ("counts", "memories", "slots"))
+        return cls(dumped["users"], *sums)
+
+    def figures(self, rules: QualityRules) -> list[Figure]:
+        """Every figure of these users."""
+        return figures(self.counts, rules)
+
+
 def _figure(name: str, part: int, cases: int, rules: QualityRules) -> Figure:
+    part = min(part, cases)  # a host that was killed lost the counts of its last minute
     low, high = wilson(part, cases)
     value = part / cases if cases >= max(1, rules.least_cases) else None
     return Figure(name, part, cases, value, low, high, rules.least.get(name), rules.most.get(name))

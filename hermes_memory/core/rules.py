@@ -337,11 +337,21 @@ class NightRules:
     digest_least: int
     tally_days: int
     active_least: int
+    merge_share: float
+    portion: int
 
     def __post_init__(self) -> None:
         _within("night", 1, MANY, stale_pending_days=self.stale_pending_days, digest_days=self.digest_days)
         _within("night", 2, MANY, digest_least=self.digest_least)
         _within("night", 1, MANY, tally_days=self.tally_days, active_least=self.active_least)
+        _within("night", 0, 1, merge_share=self.merge_share)
+        _within("night", 1, MANY, portion=self.portion)
+
+
+SHARES = (
+    "recall_hit_rate", "extraction_yield", "ungrounded_rate", "conflict_rate", "eviction_hit_rate", "repeat_rate",
+    "profile_accuracy", "profile_drift",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,6 +365,8 @@ class QualityRules:
 
     def __post_init__(self) -> None:
         _within("quality", 1, MANY, window_days=self.window_days, least_cases=self.least_cases)
+        if unknown := {*self.least, *self.most} - set(SHARES):
+            raise InvalidConfig("quality", f"knows no figure {', '.join(sorted(unknown))}")
         _within("quality", 0, 1, **{f"least.{name}": limit for name, limit in self.least.items()})
         _within("quality", 0, 1, **{f"most.{name}": limit for name, limit in self.most.items()})
 

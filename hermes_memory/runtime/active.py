@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Any
 
 from hermes_memory.app.commands import (
@@ -18,7 +18,6 @@ from hermes_memory.app.commands import (
     EndIdleSessions,
     EraseUser,
     Export,
-    Feedback,
     Ingest,
     ListAudit,
     Maintain,
@@ -40,12 +39,12 @@ from hermes_memory.app.recall import (
 )
 from hermes_memory.app.records import audit_record, job_record, turn_record
 from hermes_memory.app.state import UserState
+from hermes_memory.app.tallying import tallied
 from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
 from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.knowledge import KnowledgeShelf
-from hermes_memory.core.quality import of_change, of_recall, of_signal
-from hermes_memory.core.reasons import Reason
+from hermes_memory.core.tally import of_recall
 from hermes_memory.errors import (
     Fenced,
     HermesError,
@@ -61,8 +60,9 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
-from hermes_memory.runtime.counting import count_commit, count_recall
+from hermes_memory.runtime.counting import count_commit, count_recall, count_tally
 from hermes_memory.runtime.long_term import LongTerm
+from hermes_memory.runtime.nights import run_night
 from hermes_memory.runtime.packs import Packs
 from hermes_memory.runtime.prepare import prepare, read_ahead
 from hermes_memory.runtime.second_look import SecondLook
@@ -170,10 +170,11 @@ class ActiveUser:
             self.used_at = self.around.clock.now()
         self._waiting += 1
         try:
-            if isinstance(command, Maintain):
-                await self._flush()  # ageing looks at the access counts
             ahead = await read_ahead(self.state, command, self.around)
             call = _Call(command=command, operation_id=operation_id, actor=actor, again=again, ahead=ahead)
+            if isinstance(command, Maintain):
+                await self._flush()  # ageing looks at the access counts
+                return await run_night(command, operation_id, partial(self._portion, call))
             async with self._mailbox:
                 return await self._run(call)
         except Fenced:
@@ -181,6 +182,11 @@ class ActiveUser:
             raise
         finally:
             self._waiting -= 1
+
+    async def _portion(self, call: _Call, command: Maintain, operation_id: str) -> Any:
+        """One decision of a night: whoever waits in the mailbox comes first."""
+        async with self._mailbox:
+            return await self._run(replace(call, command=command, operation_id=operation_id))
 
     async def _run(self, call: _Call) -> Any:
         for _ in range(MAX_REPLAYS):
@@ -222,11 +228,9 @@ class ActiveUser:
             decision = decide(self.state, call.command, desk)
         result = decision.result
         if decision.commit is not None:
-            result = await self._commit(decision.commit, desk.fetched)
+            result = await self._commit(decision.commit, desk.fetched, decision.counts)
         if decision.error is not None:
             raise decision.error
-        if isinstance(call.command, Feedback) and decision.commit is not None:
-            self.state.count(of_signal(call.command.signal, result["counted"]), desk.now)
         return result
 
     async def _vectors(self, memory_ids: Iterable[str]) -> dict[str, Vector | None]:
@@ -235,30 +239,28 @@ class ActiveUser:
         found = {memory.id: vector for memory, vector in await self.around.ledger.documents(self.key, ids)}
         return {memory_id: found.get(memory_id) for memory_id in ids}
 
-    async def _commit(self, commit: Commit, fetched: Mapping[str, Vector | None]) -> Any:
+    async def _commit(
+        self, commit: Commit, fetched: Mapping[str, Vector | None], counts: Mapping[str, int]
+    ) -> Any:
         self._stale = True  # until we know: a cancelled or failed call may have been applied
         receipt = await self.around.ledger.commit(commit)
         if commit.outbox:
             self.around.nudge(self.key)
         if receipt.replayed:
             return receipt.result
-        tally = self._tallied(commit)
+        tally = tallied(self.state, commit)
+        tally.update(counts)
         self.state.apply(commit, fetched)
-        self.state.count(tally, commit.at)
+        self._tally(tally, commit.at)
         self._stale = False
         count_commit(self.around.metrics, commit)
         self.watches.end(job.id for job in commit.jobs if job.status in ENDED)
         self.changed.set()
         return commit.result
 
-    def _tallied(self, commit: Commit) -> Counter[str]:
-        """What a commit counts for, seen from the state that it changes."""
-        memories, total = self.state.memories, Counter[str]()
-        for entry in commit.audit:
-            memory = memories.get(entry.memory_id or "")
-            went = memory.history[-1].reason if memory is not None and memory.history else None
-            total.update(of_change(entry.op, entry.reason, evicted=went == Reason.CAPACITY))
-        return total
+    def _tally(self, counts: Mapping[str, int], at: datetime) -> None:
+        self.state.count(counts, at)
+        count_tally(self.around.metrics, counts)
 
     async def _refresh(self) -> None:
         """Read the state again if it may be behind the ledger, and tell those who wait for what happened there."""
@@ -322,7 +324,7 @@ class ActiveUser:
             recalled = await self._recalled_with_help(query, now, zone)
         count_recall(around.metrics, recalled.answer)
         hits = sum(not one["always"] for one in recalled.answer["memories"])
-        self.state.count(of_recall(hits, disputed=recalled.disputed), now)
+        self._tally(of_recall(hits, disputed=recalled.disputed), now)
         self.state.note_access(list(recalled.shown), now)
         if recalled.asked and query.session_id:
             self.state.asked.add(query.session_id)

@@ -104,6 +104,13 @@ def count_recall(metrics: Metrics, answer: Mapping[str, Any]) -> None:
         metrics.count("hermes_recall_degraded_total", part=part)
 
 
+def count_tally(metrics: Metrics, counts: Mapping[str, int]) -> None:
+    """What is kept for the figures of quality, for a dashboard that cannot wait for the night."""
+    for name, number in counts.items():
+        if number and not name.startswith("refused_"):  # those are hermes_gate_reasons_total
+            metrics.count("hermes_tally_total", number, of=name)
+
+
 @contextmanager
 def counted(metrics: Metrics, command: Command) -> Iterator[None]:
     """One command, with its duration and how it ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory.app.commands import (
@@ -18,6 +18,7 @@ from hermes_memory.app.commands import (
     EraseKind,
     Feedback,
     Ingest,
+    Maintain,
     RequestUnfreeze,
 )
 from hermes_memory.app.editing import Reading
@@ -92,6 +93,11 @@ async def _kept(key: UserKey, state: UserState, command: Command, around: Surrou
     return await around.ledger.turns(key)
 
 
+async def _zone(key: UserKey, state: UserState, command: Maintain, around: Surroundings) -> tzinfo | None:
+    """The zone that the user last wrote from: the night's days are its days."""
+    return await around.zones.of(state.settings.timezone or None)
+
+
 async def _secret(key: UserKey, state: UserState, command: Command, around: Surroundings) -> str:
     """A one-time code or token: chance is an input, so that deciding stays pure."""
     code = isinstance(command, RequestUnfreeze) and not command.by_operator
@@ -106,6 +112,7 @@ _STEPS: dict[type[Command], Callable[[UserKey, UserState, Any, Surroundings], Aw
     Edit: _edit,
     Delete: _kept,
     EraseKind: _kept,
+    Maintain: _zone,
     RequestUnfreeze: _secret,
     AnswerChallenge: _secret,
 }

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from hermes_memory.app.commands import Maintain
+from hermes_memory.app.quality import last
 from hermes_memory.app.users import operation_id_of
 from hermes_memory.app.views import alerts_page, dead_letters_page
 from hermes_memory.errors import NotFound
@@ -21,8 +22,14 @@ router = APIRouter(tags=["operators"])
 
 @router.get("/v1/admin/alerts", summary="What waits for an operator")
 async def get_alerts(at: Services_, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
-    """Freezes that found the core tier full, memories contradicted often, parked extractions; open ones only."""
+    """Freezes that found the core tier full, memories contradicted often, parked extractions, bad figures of quality."""
     return await alerts_page(at.ledger, DEFAULT_NAMESPACE, cursor, limit)
+
+
+@router.get("/v1/admin/metrics", summary="The last figures of quality")
+async def get_metrics(at: Services_) -> dict[str, Any]:
+    """As the last night measured them; no figures before the first."""
+    return await last(at.ledger, DEFAULT_NAMESPACE)
 
 
 @router.post("/v1/admin/alerts/{alert}", summary="Close an alert")

@@ -16,7 +16,7 @@ MOST_SHOWN = 10  # of a closed set; larger ones are told by where they come from
 GROUPS = {  # prefixes, in the order of the catalogue
     "http": ("hermes_http_", "hermes_messages_"),
     "recall": ("hermes_recall", "hermes_rerank_"),
-    "gates": ("hermes_changes_", "hermes_gate_", "hermes_lock_", "hermes_status_"),
+    "gates": ("hermes_changes_", "hermes_gate_", "hermes_tally_", "hermes_lock_", "hermes_status_"),
     "commands": ("hermes_command",),
     "extraction": ("hermes_extraction_", "hermes_distiller_"),
     "outbox": ("hermes_outbox_",),
@@ -50,6 +50,7 @@ def _shown(label: str, values: Values) -> str:
         "command": "a command, in snake case",
         "method": "a method of the port",
         "event": "an event of [the tables](gates.md)",
+        "of": "a name of [quality](quality.md), but for refusals",
     }
     return sources[label]
 

@@ -487,7 +487,7 @@ class Life(RuleBasedStateMachine):
             memory = self.person.memory(old.id)
             if memory.status in LIVE:
                 assert not old.merged_into and not old.rival_of
-                assert old.history[-1].reason in {"capacity", "stale"}
+                assert old.history[-1].reason in {"capacity", "stale", "stale_pending"}
 
     @precondition(has_memories)
     @rule(number=NUMBER)

@@ -123,6 +123,7 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/users/{user}/pause", None),
     ("POST", "/v1/users/{user}/resume", None),
     ("PUT", "/v1/users/{user}/consent", {"sensitive": True}),
+    ("POST", "/v1/users/{user}/feedback", {"session_id": "s1", "memory_ids": ["m1"], "signal": "like"}),
     ("DELETE", "/v1/users/{user}", None),
     ("GET", "/v1/admin/alerts", None),
     ("POST", "/v1/admin/alerts/{alert}", None),

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from hermes_memory.app.commands import AnswerConfirmation, Delete, FreezeMemory, Maintain, MarkAsked
+from hermes_memory.app.commands import (
+    AnswerConfirmation,
+    Delete,
+    EndSession,
+    FreezeMemory,
+    Maintain,
+    MarkAsked,
+)
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.model import Lock, Memory, Polarity, Scope, Status, Tier
 from hermes_memory.errors import NotFound
@@ -183,7 +190,7 @@ def test_spec_9_the_night_closes_what_is_over_and_a_second_night_changes_nothing
     person.pass_time(days=29)
     result = person.act(Maintain(now=person.now))
     assert result["expired_requests"] == 0
-    person.pass_time(days=1)
+    person.pass_time(days=2)  # the night after: until its hour it may be answered
     assert person.act(Maintain(now=person.now))["expired_requests"] == 1
     (request,) = person.state.settings.confirmations.values()
     assert request["status"] == "expired"
@@ -194,6 +201,7 @@ def test_spec_9_the_night_closes_what_is_over_and_a_second_night_changes_nothing
 def test_spec_9_the_night_ages_and_keeps_the_caps() -> None:
     person = Person()
     person.tell(say("我喜欢咖啡", dimension="drink", object="咖啡"))
+    person.act(EndSession(session_id="s1"))
     person.pass_time(days=200)
     result = person.act(Maintain(now=person.now))
     assert [(change["op"], change["reason"]) for change in result["changes"]] == [("review", "stale")]

@@ -19,7 +19,7 @@ from hermes_memory.app.desk import PARKED, alert_id_of
 from hermes_memory.core.candidate import Marker, Refusal, Usage
 from hermes_memory.core.model import Lock, Polarity, Scope, Status, Tier
 from hermes_memory.core.rules import Consent
-from hermes_memory.ports.ledger import JobStatus, Spent
+from hermes_memory.ports.ledger import NOTHING_SPENT, JobStatus, Spent
 from tests.small_world import DAY, HOUR, KEY, NOW, a_memory, affirm, policy, rules, say
 from tests.tiny_ledger import Person
 
@@ -118,11 +118,13 @@ def test_a_failure_of_before_an_erasure_says_nothing() -> None:
     assert (person.state.version, person.state.settings.spent) == (before, Spent())
 
 
-def test_a_settlement_without_a_model_leaves_the_settings_alone() -> None:
+def test_a_settlement_without_a_model_spends_nothing() -> None:
     person = Person()
     person.tell(say("我住在苏州", object="苏州"))
     assert person.last is not None
-    assert person.last.settings is None
+    assert person.last.settings is not None
+    assert person.last.settings.spent == NOTHING_SPENT
+    assert list(person.last.settings.profile) == ["identity/city"]
 
 
 @pytest.mark.parametrize(

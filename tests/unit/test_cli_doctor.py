@@ -95,7 +95,7 @@ def test_the_data_directorys_state_is_told(doctor: Doctor, config: Path, tmp_pat
         assert found["data", "lock"]["level"] == "note"
     result, found = doctor()
     assert found["data", "lock"]["detail"] == "free"
-    assert "schema 3, embedded with hash" in found["data", "ledger"]["detail"]
+    assert "schema 4, embedded with hash" in found["data", "ledger"]["detail"]
     assert result.exit_code == 0
 
 

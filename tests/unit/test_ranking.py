@@ -110,6 +110,7 @@ def test_spec_7_2_a_score_is_the_product_of_its_published_parts(lock: Lock, weig
         "importance": 0.7,
         "polarity": 1.2,
         "fit": 1.0,
+        "feedback": 1.0,
     }
     assert hit.score == pytest.approx(prod(hit.parts.values()))
 
