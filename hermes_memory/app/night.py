@@ -159,7 +159,7 @@ class Night:
         name = f"night/{date}/run"
         await self._ledger.put_note(EVERYWHERE, name, first, expected=0)
         note = await self._ledger.note(EVERYWHERE, name)
-        begun = first if note is None else note.value
+        begun: dict[str, Any] = first if note is None else note.value
         return NightRun(
             date=date, now=datetime.fromisoformat(begun["now"]), since=begun["since"], shards=begun["shards"]
         )
@@ -178,7 +178,7 @@ class Night:
             Outrun: another driver took the shard.
             LedgerUnavailable: for longer than the deadline.
         """
-        at = await self._patiently(lambda: self._claimed(run, number))
+        at: Checkpoint = await self._patiently(lambda: self._claimed(run, number))
         self._tell(number, at)
         while not at.finished:
             page = await self._patiently(
