@@ -56,7 +56,7 @@ def nightly(
     settings = load_settings(config)
     console = stdout()
     with _shown(console, settings.nightly.shards) as told:
-        found = asyncio.run(_here(settings, data, day, at, told))
+        found = _here(settings, data, day, at, told)
     from jobs.page import write_report
 
     users = found["users"]
@@ -75,35 +75,49 @@ def _day(date: str | None, at: datetime) -> str:
         raise typer.BadParameter("must look like 2026-03-02", param_hint="--date") from None
 
 
-async def _here(
+def _here(
     settings: Settings, data: Path, day: str, at: datetime, told: Callable[[ShardProgress], None]
 ) -> dict[str, Any]:
     """The night in this process, with a host of its own."""
     from hermes_memory.adapters.data_lock import DataLock
     from hermes_memory.errors import DataInUse
-    from hermes_memory.runtime.local import LocalUsers
-    from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, let_go
-    from jobs.building import build_night
 
     lock = DataLock(data)
     try:
         lock.acquire({"what": "hermes nightly"})
     except DataInUse as error:
         raise HeldByAServer(error.path, error.holder) from None
+    try:
+        return _alone(settings, data, day, at, told)
+    finally:
+        lock.release()
+
+
+def _alone(
+    settings: Settings, data: Path, day: str, at: datetime, told: Callable[[ShardProgress], None]
+) -> dict[str, Any]:
+    from hermes_memory.runtime.local import LocalUsers
+    from hermes_memory.wiring import build_distiller, build_embedder, build_host, build_ledger, let_go
+    from jobs.building import build_night
+
     embedder = build_embedder(settings)
     distiller = build_distiller(settings, embedder)
     host, ledger = build_host("local", settings, data, distiller, embedder.info), build_ledger(settings, data)
-    try:
-        await ledger.open(embedder.info)
-        await host.start()
+    night = build_night(settings, ledger, LocalUsers(host), told)
+
+    async def run() -> dict[str, Any]:
         try:
-            return await build_night(settings, ledger, LocalUsers(host), told).run(day, at)
+            await ledger.open(embedder.info)
+            await host.start()
+            try:
+                return await night.run(day, at)
+            finally:
+                await host.stop()
         finally:
-            await host.stop()
-    finally:
-        await ledger.close()
-        await let_go(embedder, distiller)
-        lock.release()
+            await ledger.close()
+            await let_go(embedder, distiller)
+
+    return asyncio.run(run())
 
 
 def _on_a_cluster(
