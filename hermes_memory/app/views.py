@@ -112,7 +112,7 @@ def get_memory(state: UserState, wanted: GetMemory, _: Policy) -> dict[str, Any]
 
 def get_profile(state: UserState, wanted: GetProfile, policy: Policy) -> dict[str, Any]:
     """The user model by layer and dimension, or what is known of another person (SPEC §8)."""
-    profile = profile_record(profile_of(state, policy.dimensions, policy.rules.profile, wanted.subject))
+    profile = profile_record(profile_of(state, policy.dimensions, policy.rules, wanted.subject))
     return {**profile, "behavior": dict(state.settings.behavior) if wanted.subject == USER else {}}
 
 
