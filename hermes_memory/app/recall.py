@@ -415,9 +415,7 @@ def _slots(state: UserState, policy: Policy, hits: list[Ranked], query: Query) -
         found |= {one.id: one for one in (*listed, memory) if one is not None}
     called = (one for key in query.called for one in state.slots.get(key, {}).values())
     found |= {one.id: one for one in called if in_reach(one, query) and not waits(one)}
-    return profile_record(
-        slots_about(state, found.values(), policy.dimensions, policy.rules, query.as_of)
-    )
+    return profile_record(slots_about(state, found.values(), policy.dimensions, policy.rules, query.as_of))
 
 
 def _question(state: UserState, wanted: Recall, now: datetime) -> dict[str, Any] | None:

@@ -96,7 +96,13 @@ def compose(material: Material, budget_chars: int, rules: BriefingRules, dimensi
     of the conversation comes next and takes what the recent and the transient leave; general knowledge comes last, into
     the room that is left. Nothing to say gives an empty text.
     """
-    everything = [*material.always, *material.style, *material.longterm, *material.recent, *material.transient]
+    everything = [
+        *material.always,
+        *material.style,
+        *material.longterm,
+        *material.recent,
+        *material.transient,
+    ]
     texts = [memory.content for memory in everything] or [piece.text for _, piece in material.conversation]
     if not texts and not material.knowledge:
         return Briefing(text="", over_budget=False, memory_ids=())
@@ -149,7 +155,7 @@ def _standing_lines(material: Material, language: str, dimensions: Dimensions) -
 
 
 def _directive(material: Material, language: str, dimensions: Dimensions) -> _Line:
-    """"回答方式：回答长短 简短；似乎 语气 轻松": what is pending only seems so, what is denied is not wanted."""
+    """ "回答方式：回答长短 简短；似乎 语气 轻松": what is pending only seems so, what is denied is not wanted."""
     words, items = _WORDS[language], []
     for memory in sorted(material.style, key=lambda m: (m.dimension, m.created_at, m.id)):
         label = dimensions.label(memory.dimension, language) or _safe(memory.predicate)
