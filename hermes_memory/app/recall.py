@@ -406,8 +406,9 @@ def _shown(memory: Memory, always: bool, hit: Ranked | None) -> dict[str, Any]:
 
 
 def _slots(state: UserState, policy: Policy, hits: list[Ranked], query: Query) -> dict[str, Any]:
-    """The profile slots that the query calls for, or that the hits, in their parts where they were merged, and the
-    always-on memories support; each is answered from all the memories behind it (SPEC §7.1.2).
+    """The slots that the query calls for, or that the hits and the always-on memories support (SPEC §7.1.2).
+
+    Each is answered from all the memories behind it; of merged records the parts count.
     """
     found: dict[str, Memory] = {}
     for memory in (*(hit.memory for hit in hits), *state.always.values()):
