@@ -307,8 +307,18 @@ def _remove(draft: Draft, doomed: list[Memory]) -> dict[str, Any]:
     requests = {k: v for k, v in draft.state.settings.confirmations.items() if not ids & set(v["memory_ids"])}
     challenges = {k: v for k, v in draft.state.settings.challenges.items() if v["memory_id"] not in ids}
     draft.change_settings(confirmations=requests, challenges=challenges)
+    slots = _forget_slots(draft, ids)
     vectors = sum(1 for i in ids if draft.state.elsewhere(i) or draft.state.vector(i) is not None)
-    return _receipt(len(ids), vectors, len(draft.rewritten))
+    return _receipt(len(ids), vectors, len(draft.rewritten), slots)
+
+
+def _forget_slots(draft: Draft, ids: set[str]) -> int:
+    """How many slots named one of the memories; habits that were read from one are forgotten with it."""
+    now = draft.current_settings()
+    named = sum(1 for behind in now.profile.values() if ids & set(behind))
+    kept = {name: slot for name, slot in now.behavior.items() if not ids & set(slot["memory_ids"])}
+    draft.change_settings(behavior=kept)
+    return named + len(now.behavior) - len(kept)
 
 
 def _forget_links(draft: Draft, ids: set[str]) -> None:
@@ -344,13 +354,13 @@ def _without(turn: Turn, quotes: set[str]) -> Turn:
     return replace(turn, content=content)
 
 
-def _receipt(memories: int, vectors: int, turns: int) -> dict[str, Any]:
+def _receipt(memories: int, vectors: int, turns: int, slots: int = 0) -> dict[str, Any]:
     erased = {
         "memories": memories,
         "vectors": vectors,
         "turns": turns,
         "audit": 0,
         "jobs": 0,
-        "profile_slots": 0,
+        "profile_slots": slots,
     }
     return {"erased": erased, "remaining": 0}

@@ -8,6 +8,7 @@ a memory that is edited, superseded or deleted changes its slot in the same comm
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from hermes_memory.app.state import UserState
@@ -15,7 +16,7 @@ from hermes_memory.core.board import Board
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import LIVE, USER, Granularity, Memory, Status
 from hermes_memory.core.profile import SECTIONS, Slot, build_profile, slot_name, supports, waits
-from hermes_memory.core.rules import ProfileRules
+from hermes_memory.core.rules import ProfileRules, Rules
 
 Taken = Mapping[str, list[str]]  # slot → the ids of the memories behind it
 
@@ -33,9 +34,10 @@ def retaken(
     ``parts`` are those of merged records, ``everything`` takes up what waits.
     """
     known = taken_ids(taken)
-    if not everything and not any(_moves(board.get(i), i in known, taken) for i in board.touched_ids):
+    touched = board.touched_ids
+    if not everything and not any(_moves(board.get(i), i in known, taken, board.now) for i in touched):
         return None
-    standing = [memory for memory in _standing(board, parts) if supports(memory, None)]
+    standing = [memory for memory in _standing(board, parts) if supports(memory, None, board.now)]
     waiting = [memory for memory in standing if memory.id not in known and waits(memory)]
     everything = everything or len(waiting) >= rules.new_memories
     left_out = set() if everything else {memory.id for memory in waiting}
@@ -47,11 +49,11 @@ def retaken(
     return None if after == taken else after
 
 
-def _moves(memory: Memory | None, known: bool, taken: Taken) -> bool:
+def _moves(memory: Memory | None, known: bool, taken: Taken, now: datetime) -> bool:
     """Whether a change of a memory can be one of the slots: most only make it firmer."""
     if memory is None or memory.granularity is Granularity.SPAN:
         return True
-    stands = supports(memory, None)
+    stands = supports(memory, None, now)
     return stands != known or (stands and memory.id not in taken.get(slot_name(memory), ()))
 
 
@@ -66,12 +68,36 @@ def _standing(board: Board, parts: Iterable[Memory]) -> Iterator[Memory]:
 
 
 def profile_of(
-    state: UserState, dimensions: Dimensions, rules: ProfileRules, subject: str = USER
+    state: UserState, dimensions: Dimensions, rules: Rules, subject: str = USER
 ) -> dict[str, dict[str, Slot]]:
-    """The user model as it has been taken up, every slot read from the memories behind it."""
+    """The user model as it has been taken up, every slot read from the memories behind it.
+
+    Of users who were stored before slots were, all that stands counts as soon as it is enough.
+    """
     known = taken_ids(state.settings.profile)
-    behind = (memory for memory in state.standing() if memory.id in known or not waits(memory))
-    return build_profile(behind, dimensions, subject, rules, state.rivals.values())
+    standing = [memory for memory in state.standing() if supports(memory, None)]
+    waiting = {memory.id for memory in standing if memory.id not in known and waits(memory)}
+    left_out = waiting if len(waiting) < rules.profile.new_memories else set()
+    behind = (memory for memory in standing if memory.id not in left_out)
+    return build_profile(
+        behind, dimensions, subject, rules.profile, state.rivals.values(), cap=rules.locks.cap
+    )
+
+
+def slots_about(
+    state: UserState, found: Iterable[Memory], dimensions: Dimensions, rules: Rules, now: datetime
+) -> dict[str, dict[str, Slot]]:
+    """The slots of the user that ``found`` are members of, with what else has been taken up for them."""
+    found = list(found)
+    members = {one.id: one for one in found}
+    known = taken_ids(state.settings.profile)
+    for dimension in {one.dimension for one in found}:
+        for one in state.slots.get(dimension, {}).values():
+            if (one.id in known or not waits(one)) and one.created_at <= now:
+                members[one.id] = one
+    return build_profile(
+        members.values(), dimensions, USER, rules.profile, state.rivals.values(), now, rules.locks.cap
+    )
 
 
 def slots_of(profile: Mapping[str, Mapping[str, Slot]]) -> int:

@@ -13,6 +13,7 @@ from hermes_memory.app.commands import Recall
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.ingest import idle_before
 from hermes_memory.app.knowledge import beside_memories, known_record, moment_of
+from hermes_memory.app.profiling import slots_about
 from hermes_memory.app.records import evidence_record, profile_record, request_of
 from hermes_memory.app.state import UserState
 from hermes_memory.core.asking import Asked
@@ -23,7 +24,7 @@ from hermes_memory.core.consistency import both_sides
 from hermes_memory.core.knowledge import KnowledgeShelf, Known
 from hermes_memory.core.model import Category, Layer, Memory, Status
 from hermes_memory.core.nominations import narrowed, singled_out
-from hermes_memory.core.profile import build_profile
+from hermes_memory.core.profile import waits
 from hermes_memory.core.ranking import RERANK, Query, Ranked, Shelf, current_side, in_reach, rank, reranked
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.core.window import Piece, lines, since
@@ -212,7 +213,7 @@ def assemble(
     answer = {
         "context": block.text,
         "memories": memories,
-        "profile": _slots(state, policy, hits) if "profile" in wanted.include else {},
+        "profile": _slots(state, policy, hits, query) if "profile" in wanted.include else {},
         "ask": ask,
         "version": state.version,
         "as_of": query.as_of.isoformat(),
@@ -315,10 +316,13 @@ def _material(
     taken = {memory.id for memory in always}
     found = [hit.memory for hit in hits if hit.memory.id not in taken]
     here = [m for m in _said_here(state, query) if m.id not in taken]
+    style = [m for m in state.style.values() if in_reach(m, query)]
+    taken |= {m.id for m in style}
     frozen = [m for m in state.frozen.values() if m.id not in taken and in_reach(m, query)]
     passing = {m.id for m in here if m.category is Category.STATE or m.layer is Layer.CONTEXT}
     return Material(
         always=[*always, *frozen],
+        style=style,
         longterm=found,
         recent=[m for m in here if m.id not in passing],
         transient=[m for m in here if m.id in passing],
@@ -403,13 +407,18 @@ def _shown(memory: Memory, always: bool, hit: Ranked | None) -> dict[str, Any]:
     }
 
 
-def _slots(state: UserState, policy: Policy, hits: list[Ranked]) -> dict[str, Any]:
-    """The profile slots that the hits, in their parts where they were merged, and the always-on memories support."""
+def _slots(state: UserState, policy: Policy, hits: list[Ranked], query: Query) -> dict[str, Any]:
+    """The slots that the query calls for, or that the hits and the always-on memories support (SPEC §7.1.2).
+
+    Each is answered from all the memories behind it; of merged records the parts count.
+    """
     found: dict[str, Memory] = {}
     for memory in (*(hit.memory for hit in hits), *state.always.values()):
         listed = (state.parts.get(part["id"]) for part in memory.attributes.get("parts", ()))
         found |= {one.id: one for one in (*listed, memory) if one is not None}
-    return profile_record(build_profile(found.values(), policy.dimensions))
+    called = (one for key in query.called for one in state.slots.get(key, {}).values())
+    found |= {one.id: one for one in called if in_reach(one, query) and not waits(one)}
+    return profile_record(slots_about(state, found.values(), policy.dimensions, policy.rules, query.as_of))
 
 
 def _question(state: UserState, wanted: Recall, now: datetime) -> dict[str, Any] | None:

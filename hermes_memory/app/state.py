@@ -13,7 +13,7 @@ from hermes_memory.core.fusion import Places
 from hermes_memory.core.life import may_return
 from hermes_memory.core.lookup import Lookup
 from hermes_memory.core.model import LIVE, EvidenceKind, Lock, Memory, Status, Tier, Turn
-from hermes_memory.core.ranking import Shelf, always_on
+from hermes_memory.core.ranking import Shelf, always_on, directs
 from hermes_memory.core.vectors import VectorTable
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import AccessCount, Commit, Job, Session, Snapshot
@@ -59,6 +59,7 @@ class UserState:
         self._elsewhere: set[str] = set()
         self.parts: dict[str, Memory] = {}
         self.always: dict[str, Memory] = {}
+        self.style: dict[str, Memory] = {}
         self.frozen: dict[str, Memory] = {}
         self.sessions: dict[str, Session] = {session.id: session for session in snapshot.sessions}
         self.turns: dict[tuple[str, int], Turn] = {}
@@ -218,6 +219,7 @@ class UserState:
         if before is None or before.evidence != memory.evidence or memory.id not in self.places:
             self.places.put(memory.id, ((piece.session_id, piece.turn_index) for piece in memory.evidence))
         _keep(self.always, memory, wanted=always_on(memory))
+        _keep(self.style, memory, wanted=directs(memory))
         _keep(self.frozen, memory, wanted=memory.lock is Lock.FROZEN)
         _keep(self.rivals, memory, wanted=memory.rival_of is not None)
 
@@ -252,6 +254,7 @@ class UserState:
         self.shelf.words.remove(memory_id)
         self.places.remove(memory_id)
         self.always.pop(memory_id, None)
+        self.style.pop(memory_id, None)
         self.rivals.pop(memory_id, None)
         self.frozen.pop(memory_id, None)
 

@@ -32,6 +32,7 @@ from hermes_memory.app.records import (
 )
 from hermes_memory.app.state import UserState
 from hermes_memory.core.model import USER, Memory, Status
+from hermes_memory.core.telling import certainty, titles
 from hermes_memory.core.text import main_language
 from hermes_memory.errors import InvalidInput, NotFound
 from hermes_memory.ports.ledger import Ledger
@@ -112,7 +113,7 @@ def get_memory(state: UserState, wanted: GetMemory, _: Policy) -> dict[str, Any]
 
 def get_profile(state: UserState, wanted: GetProfile, policy: Policy) -> dict[str, Any]:
     """The user model by layer and dimension, or what is known of another person (SPEC §8)."""
-    profile = profile_record(profile_of(state, policy.dimensions, policy.rules.profile, wanted.subject))
+    profile = profile_record(profile_of(state, policy.dimensions, policy.rules, wanted.subject))
     return {**profile, "behavior": dict(state.settings.behavior) if wanted.subject == USER else {}}
 
 
@@ -152,7 +153,7 @@ async def dead_letters_page(ledger: Ledger, namespace: str, cursor: str | None, 
 
 
 def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, Any]:
-    """The list in plain words, with quotes (SPEC §11)."""
+    """The list in plain words, with quotes (SPEC §11), by layer; ``said`` words how sure it is (SPEC §7.4)."""
     memories = [m for m in state.live.values() if m.status is Status.ACTIVE]
     language = wanted.language or main_language(m.content for m in memories)
     lines = [
@@ -160,12 +161,28 @@ def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, 
             "memory_id": m.id,
             "label": policy.dimensions.label(m.dimension, language) or m.predicate,
             "text": m.content,
+            "said": certainty(m, state.rivals.values(), language),
+            "layer": m.layer.value if m.layer else "event",
+            "subject": m.subject,
             "lock": m.lock.value,
             "quotes": [piece.quote for piece in m.evidence],
         }
         for m in sorted(memories, key=_place, reverse=True)
     ]
-    return {"language": language, "memories": lines, "version": state.version}
+    groups = [
+        {
+            "layer": layer,
+            "title": title,
+            "memory_ids": [one["memory_id"] for one in lines if one["layer"] == layer],
+        }
+        for layer, title in titles(language).items()
+    ]
+    return {
+        "language": language,
+        "memories": lines,
+        "groups": [group for group in groups if group["memory_ids"]],
+        "version": state.version,
+    }
 
 
 def export(state: UserState, _: Export, policy: Policy) -> dict[str, Any]:

@@ -105,6 +105,19 @@ def in_reach(memory: Memory, query: Query) -> bool:
     return memory.scope is Scope.SCENE and memory.scene is not None and memory.scene == query.scene
 
 
+def directs(memory: Memory) -> bool:
+    """Whether it says how to answer the user: length, tone, form (S1 §1.3). The form of address is always on as it is."""
+    return (
+        memory.layer is Layer.STYLE
+        and memory.subject == USER
+        and memory.status is Status.ACTIVE
+        and memory.granularity is Granularity.ATOMIC
+        and memory.rival_of is None
+        and memory.dimension != "form_of_address"
+        and not always_on(memory)
+    )
+
+
 def always_on(memory: Memory) -> bool:
     """Restrictions and safety whatever their lock, the form of address, frozen identity (SPEC §7.1).
 

@@ -320,7 +320,7 @@ EMPTY: list[tuple[str, Any]] = [
     ("/memories", {"memories": [], "next_cursor": None}),
     ("/confirmations", {"confirmations": [], "next_cursor": None}),
     ("/audit", {"audit": [], "next_cursor": None}),
-    ("/summary", {"language": "en", "memories": [], "version": 0}),
+    ("/summary", {"language": "en", "memories": [], "groups": [], "version": 0}),
 ]
 
 

@@ -286,3 +286,22 @@ def test_jobs_and_audit_entries_have_json_forms() -> None:
     job, entry = job_record(a_job()), audit_record(an_audit())
     assert (job["job_id"], "pending_turns" in job) == (a_job().id, False)
     assert entry["memory_id"] == "mem-1"
+
+
+def test_spec_11_the_summary_is_grouped_by_layer_and_says_how_sure_it_is() -> None:
+    person = Person()
+    person.tell(
+        say("我对花生过敏", dimension="allergy", object="花生"),
+        say("妈妈住在无锡", subject="妈妈", object="无锡"),
+        say("我坐靠窗", dimension="seat", object="靠窗"),
+    )
+    person.tell(say("我想坐过道", session="s2", dimension="seat", object="过道", at=NOW + DAY))
+    answer = see(person, Summarise(language="en"))
+    said = {line["text"]: line["said"] for line in answer["memories"]}
+    assert said["我对花生过敏"] == "“我对花生过敏”"  # frozen: stated
+    assert said["妈妈住在无锡"] == "About 妈妈: Seems: “妈妈住在无锡”"
+    assert said["我坐靠窗"] == "Seems: “我坐靠窗” (may be changing)"
+    assert [group["layer"] for group in answer["groups"]] == ["identity", "restriction", "preference"]
+    assert {i for group in answer["groups"] for i in group["memory_ids"]} == {
+        line["memory_id"] for line in answer["memories"]
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,9 @@ def test_spec_3_2_a_merged_record_takes_no_part_in_conflicts_locks_and_edits(per
 
 
 def test_spec_8_slots_go_on_working_on_the_parts(person: Person) -> None:
+    taken = {"preference/drink": sorted(person.state.memories)}  # as the night takes them up
+    person.ledger.settings = replace(person.ledger.settings, profile=taken)
+    person.restart()
     slot = VIEWS[GetProfile](person.state, GetProfile(), person.policy)["preference"]["drink"]
     assert set(slot["value"]) == set(DRINKS)
 
