@@ -213,8 +213,6 @@ class Draft:
         for memory in commit.memories:
             if memory.status in LIVE and self.state.elsewhere(memory.id):
                 self.vector_of(memory.id)
-        return Decision(commit, result, error, frozenset(self._lacking))
-                self._vector_of(memory.id)
         return Decision(commit, result, error, frozenset(self._lacking), self.counts)
 
     def commit(self, result: Any = None) -> Commit:

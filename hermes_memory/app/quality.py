@@ -57,7 +57,7 @@ async def keep(
 async def last(ledger: Ledger, namespace: str) -> dict[str, Any]:
     """The last figures; none where no night has measured any."""
     note = await ledger.note(namespace, NOTE)
-    nothing = {"measured_at": None, "since": None, "users": 0, "figures": []}
+    nothing: dict[str, Any] = {"measured_at": None, "since": None, "users": 0, "figures": []}
     return dict(note.value) if note is not None else nothing
 
 

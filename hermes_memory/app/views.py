@@ -168,18 +168,50 @@ def summarise(state: UserState, wanted: Summarise, policy: Policy) -> dict[str, 
     return {"language": language, "memories": lines, "version": state.version}
 
 
-def export(state: UserState, _: Export, __: Policy) -> dict[str, Any]:
-    """Everything the state holds; the runtime adds raw turns and audit from the ledger."""
+def export(state: UserState, _: Export, policy: Policy) -> dict[str, Any]:
+    """Everything the state holds, in an order of its own; the runtime adds raw turns and audit from the ledger.
+
+    Only open challenges are left out: they prove one instruction, and are worth nothing anywhere else.
+    """
+    settings = state.settings
+    memories = sorted(map(_counted(state), state.memories.values()), key=_place)
+    requests = sorted(settings.confirmations.values(), key=lambda each: (each["created_at"], each["id"]))
+    turns = sorted(state.turns.values(), key=lambda turn: (turn.received_at, turn.session_id, turn.index))
     return {
         "format": "hermes-memory/1",
         "user": state.key.user_id,
         "version": state.version,
-        "memories": [memory_record(m) for m in state.memories.values()],
-        "sessions": [session_record(s) for s in state.sessions.values()],
-        "confirmations": [dict(record) for record in state.settings.confirmations.values()],
-        "settings": {"paused": state.settings.paused, "consent": dict(state.settings.consent)},
-        "turns": [turn_record(turn) for turn in state.turns.values()],
+        "memories": [memory_record(memory) for memory in memories],
+        "sessions": [session_record(state.sessions[id_]) for id_ in sorted(state.sessions)],
+        "confirmations": [dict(record) for record in requests],
+        "settings": {
+            "paused": settings.paused,
+            "consent": _sorted(settings.consent),
+            "timezone": settings.timezone,
+            "profile": _sorted(settings.profile),
+            "behavior": _sorted(settings.behavior),
+            "spent": {"day": settings.spent.day, "tokens": settings.spent.tokens},
+        },
+        "profile": get_profile(state, GetProfile(), policy),
+        "tally": {day: _sorted(state.tally[day]) for day in sorted(state.tally)},
+        "turns": [turn_record(turn) for turn in turns],
     }
+
+
+def _counted(state: UserState) -> Callable[[Memory], Memory]:
+    """A memory with the recalls that are not written down yet."""
+
+    def counted(memory: Memory) -> Memory:
+        more = state.access.get(memory.id)
+        if more is None:
+            return memory
+        return memory.with_(access_count=memory.access_count + more.count, last_access_at=more.last_at)
+
+    return counted
+
+
+def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in sorted(values)}
 
 
 View = Callable[[UserState, Any, Policy], dict[str, Any]]

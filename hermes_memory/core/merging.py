@@ -94,9 +94,10 @@ def digest_events(
     for group in _months(board, rules, today):
         if len(made) >= most:
             return made, True
-        while group:
-            parts = _that_fit(group)
-            group = group[max(1, len(parts)) :]
+        left = group
+        while left:
+            parts = _that_fit(left)
+            left = left[max(1, len(parts)) :]
             vector = _middle(parts, vector_of)
             if len(parts) > 1 and vector is not None:
                 made[_merge(board, parts, seed, Reason.DIGESTED).id] = vector

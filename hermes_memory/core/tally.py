@@ -113,7 +113,7 @@ def of_settlement(
     remembered = [turn for turn in said if (turn.session_id, turn.message_id) in places]
     missed = [turn for turn in said if turn not in remembered and not _idle(refused.get(turn.message_id, ()))]
     told = sum(one.reason in UNGROUNDED for one in extraction.refusals)  # the extractor looked itself
-    counts = {
+    counts: dict[str, int] = {
         Count.BATCHES: 1,
         Count.TURNS: len(said),
         Count.TURNS_INFORMATIVE: len(remembered) + len(missed),

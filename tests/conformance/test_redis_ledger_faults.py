@@ -13,7 +13,7 @@ import pytest
 from hermes_memory.adapters.redis_ledger import Redis, RedisLedger
 from hermes_memory.core.ids import UserKey
 from hermes_memory.errors import InvalidInput, LedgerUnavailable
-from hermes_memory.ports.ledger import AccessCount, OutboxEntry, Receipt
+from hermes_memory.ports.ledger import AccessCount, Note, OutboxEntry, Receipt
 from hermes_memory.testing.builders import EMBEDDER, KEY, NOW, a_commit, a_memory, a_turn, a_vector, an_audit
 from tests.conformance.lossy_proxy import Loss, LossyProxy
 from tests.conformance.redis_servers import Server, running
@@ -92,6 +92,38 @@ async def test_an_erasure_whose_reply_is_lost_gives_its_receipt(
     assert (receipt.memories, receipt.remaining, receipt.version) == (1, 0, 2)
     assert (await ledger.activate(KEY, 1)).generation == 1
     assert await ledger.session_owner("app", "s1") is None
+
+
+@pytest.mark.parametrize(
+    "losses", [[Loss.REPLY], [Loss.REQUEST], [Loss.STALL], [Loss.REPLY, Loss.REPLY]], ids="+".join
+)
+async def test_a_note_whose_reply_is_lost_is_written_once_and_has_won(
+    ledger: RedisLedger, proxy: LossyProxy, losses: list[Loss]
+) -> None:
+    await ledger.put_note("app", "warm", 0)
+    proxy.plan = list(losses)
+    assert await ledger.put_note("app", MARK, "mine", 0)
+    assert proxy.marked == len(losses) + 1
+    assert await ledger.note("app", MARK) == Note("mine", 1)
+
+
+async def test_a_note_that_another_wrote_over_meanwhile_has_won_all_the_same(
+    ledger: RedisLedger, proxy: LossyProxy, server: Server
+) -> None:
+    """Sent again, it neither says that it lost, nor takes the place of what came after it."""
+    other = RedisLedger(Redis(url=server.url))
+    await other.open(EMBEDDER)
+    await ledger.put_note("app", "warm", 0)
+    for expected in (0, None):
+        proxy.plan = [Loss.STALL]
+        mine = asyncio.create_task(ledger.put_note("app", MARK, "mine", expected))
+        seen = None
+        while seen is None or seen.value != "mine":
+            seen = await other.note("app", MARK)
+        assert await other.put_note("app", MARK, "theirs", seen.revision)
+        assert await mine
+        assert await other.note("app", MARK) == Note("theirs", seen.revision + 1)
+    await other.close()
 
 
 @pytest.mark.parametrize("loss", [Loss.REPLY, Loss.STALL])

@@ -33,6 +33,7 @@ from hermes_memory.testing.builders import (
     a_stored_pack,
     a_turn,
     a_vector,
+    an_alert,
     an_audit,
     an_evidence,
 )
@@ -448,6 +449,25 @@ async def test_a_file_of_the_second_schema_keeps_what_waits(path: Path, ledger: 
     await again[1].bury_outbox(KEY, [first.seq], "refused")
     assert await again[2].read_outbox(KEY, 9) == [second]
     assert await again[3].resize_host_pool(2) == HostPool(2, 1)
+    for handle in again:
+        await handle.close()
+
+
+async def test_a_file_of_the_third_schema_has_counted_nothing_yet(path: Path, ledger: SqliteLedger) -> None:
+    await ledger.commit(a_commit(memories=(FROZEN,), alerts=(an_alert(),)))
+    await ledger.close()
+    for table in ("tallies", "notes", "namespace_alerts"):
+        by_hand(path, f"DROP TABLE {table}")
+    by_hand(path, "PRAGMA user_version = 3")
+    again = [SqliteLedger(path) for _ in range(2)]
+    await asyncio.gather(*(handle.open(EMBEDDER) for handle in again))
+    seen = await again[0].activate(KEY, 1)
+    assert (seen.memories, seen.tally) == ((FROZEN,), {})
+    assert await again[1].notes("app", "", "", 9) == []
+    assert [alert.key for alert in await again[1].alerts("app", "", 9)] == [KEY]
+    await again[0].touch(KEY, 1, {}, {"2026-03-02": {"recalls": 1}})
+    assert await again[1].put_note("app", "night", 1, 0)
+    assert (await again[1].activate(KEY, 1)).tally == {"2026-03-02": {"recalls": 1}}
     for handle in again:
         await handle.close()
 

@@ -308,7 +308,8 @@ async def test_the_export_is_complete(user: Someone) -> None:
     made = await user.remember(PEANUTS)
     exported = await user.get("/export")
     assert set(exported) == {
-        "format", "user", "version", "memories", "sessions", "confirmations", "settings", "turns", "audit",
+        "format", "user", "version", "memories", "sessions", "confirmations", "settings", "profile", "tally",
+        "turns", "audit",
     }  # fmt: skip
     assert exported["memories"] == [made]
     assert [turn["content"] for turn in exported["turns"]] == [PEANUTS]

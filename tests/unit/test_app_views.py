@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -210,12 +211,35 @@ def test_spec_11_the_export_is_complete() -> None:
     person.act(SetConsent(sensitive=True))
     answer = see(person, Export())
     assert (len(answer["memories"]), len(answer["sessions"]), len(answer["turns"])) == (2, 1, 2)
-    assert answer["settings"] == {"paused": False, "consent": {"sensitive": True}}
+    assert (answer["settings"]["paused"], answer["settings"]["consent"]) == (False, {"sensitive": True})
     assert (answer["user"], answer["format"], answer["version"]) == (
         "ann",
         "hermes-memory/1",
         person.state.version,
     )
+
+
+def test_spec_11_the_export_holds_the_user_model_and_what_was_counted() -> None:
+    person = with_pets(2)
+    person.state.note_access([next(iter(person.state.memories))], person.now)
+    person.state.count({"recalls": 1}, person.now)
+    answer = see(person, Export())
+    assert answer["profile"] == see(person, GetProfile())
+    assert sorted(memory["access_count"] for memory in answer["memories"]) == [0, 1]
+    assert answer["tally"] == {person.now.date().isoformat(): {"recalls": 1}}
+    assert answer["settings"]["profile"] == dict(person.state.settings.profile)
+    assert set(answer["settings"]) == {"paused", "consent", "timezone", "profile", "behavior", "spent"}
+    assert json.loads(json.dumps(answer)) == answer
+
+
+def test_spec_11_the_order_of_an_export_is_that_of_its_content() -> None:
+    person = with_pets(3)
+    before = json.dumps(see(person, Export()))
+    for held in (person.state.memories, person.state.sessions, person.state.turns):
+        entries = list(held.items())
+        held.clear()
+        held.update(reversed(entries))
+    assert json.dumps(see(person, Export())) == before
 
 
 async def test_alerts_are_listed_page_by_page() -> None:

@@ -236,7 +236,7 @@ def episode(number: int, at: datetime, **over: Any) -> Memory:
 
 def digested(*held: Memory, most: int = MOST) -> tuple[Board, list[Memory]]:
     board = board_of(*held)
-    made, _ = digest_events(board, WHICH, TODAY, "seed", lambda memory_id: vector(memory_id), most)
+    made, _ = digest_events(board, WHICH, TODAY, "seed", vector, most)
     return board, [board[memory_id] for memory_id in made]
 
 

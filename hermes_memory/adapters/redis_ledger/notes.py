@@ -10,11 +10,14 @@ from hermes_memory.adapters import ledger_codec as codec
 from hermes_memory.adapters.redis_ledger.store import Store
 from hermes_memory.ports.ledger import Alert, Note
 
+_MARK_MS = 60_000  # longer than all attempts of a writing
+
 
 async def put(store: Store, namespace: str, name: str, value: Any, expected: int | None) -> bool:
     """Keep a value, if its revision is the expected one. May be sent twice: the script knows its mark."""
-    keys = [store.layout.space(namespace, part) for part in ("notes", "names")]
-    values = [name, "" if expected is None else expected, uuid.uuid4().hex, codec.dump_result(value)]
+    mark = uuid.uuid4().hex
+    keys = [store.layout.space(namespace, part) for part in ("notes", "names", f"written:{mark}")]
+    values = [name, "" if expected is None else expected, mark, codec.dump_result(value), _MARK_MS]
     return bool(await store.link.script("put_note", keys, values))
 
 
