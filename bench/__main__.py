@@ -25,6 +25,7 @@ from bench import (
     knowledge_recall,
     ledger_cost,
     night,
+    night_driver,
     profile_quality,
     recall_latency,
     recall_load,
@@ -83,6 +84,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
     "extraction-calls": Benchmark(extraction_calls.run, extraction_calls.LIMITS, LOCOMO),
     "night": Benchmark(night.run, night.LIMITS),
+    "night-driver": Benchmark(night_driver.run, night_driver.LIMITS),
     "profile-quality": Benchmark(profile_quality.run, profile_quality.LIMITS, profile_quality.PERSONA),
     "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }
