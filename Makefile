@@ -25,7 +25,7 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean engine-install lock-engine test-engine
+.PHONY: help install lock demo demo-night serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean engine-install lock-engine test-engine
 
 help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-16s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +60,9 @@ lock-engine: install ## refresh constraints-engine.txt, with the versions of con
 
 demo: install ## play a short conversation and show what is remembered
 	@$(BIN)/hermes demo $(ARGS)
+
+demo-night: install ## load 300 users, let a night pass on a real Ray, show three of them and the report
+	@$(BIN)/python -m jobs.demo_night --data-dir $(DATA_DIR) $(ARGS)
 
 serve: install ## run the server on HOST:PORT
 	@$(BIN)/hermes serve --host $(HOST) --port $(PORT) $(if $(DATA),--data $(DATA)) $(ARGS)

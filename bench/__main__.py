@@ -24,6 +24,7 @@ from bench import (
     ingress,
     knowledge_recall,
     ledger_cost,
+    night,
     profile_quality,
     recall_latency,
     recall_load,
@@ -81,6 +82,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "knowledge": Benchmark(knowledge_recall.run, knowledge_recall.LIMITS),
     "extraction": Benchmark(extraction_quality.run, extraction_quality.LIMITS, extraction_quality.PERSONA),
     "extraction-calls": Benchmark(extraction_calls.run, extraction_calls.LIMITS, LOCOMO),
+    "night": Benchmark(night.run, night.LIMITS),
     "profile-quality": Benchmark(profile_quality.run, profile_quality.LIMITS, profile_quality.PERSONA),
     "recall-quality": Benchmark(recall_quality.run, recall_quality.LIMITS, LOCOMO),
 }

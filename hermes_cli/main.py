@@ -7,7 +7,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hermes_cli import calibrating, hosts, knowledge, memories, reembedding, reindexing, remembering, serving
+from hermes_cli import (
+    calibrating,
+    hosts,
+    knowledge,
+    memories,
+    nightly,
+    reembedding,
+    reindexing,
+    remembering,
+    serving,
+)
 from hermes_cli.console import fail, never_choke_on_encoding, stdout
 from hermes_cli.demo import command as demo
 from hermes_cli.doctor import command as doctor
@@ -74,3 +84,4 @@ app.add_typer(hosts.app, name="hosts")
 app.command("calibrate")(calibrating.calibrate)
 app.command("reembed")(reembedding.reembed)
 app.command("reindex")(reindexing.reindex)
+app.command("nightly")(nightly.nightly)

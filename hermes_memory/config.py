@@ -21,6 +21,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from hermes_memory.core.rules import (
     BriefingRules,
     CapacityRules,
+    CohortRules,
     ConflictRules,
     EntryRules,
     FeedbackRules,
@@ -300,6 +301,7 @@ class Settings:
     profile: ProfileRules
     night: NightRules
     quality: QualityRules
+    cohorts: CohortRules
     ledger: LedgerSettings
     index: IndexSettings
     embedder: EmbedderSettings
@@ -319,7 +321,7 @@ class Settings:
             entry=self.entry, capacity=self.capacity, life=self.life, locks=self.locks, conflicts=self.conflicts,
             recall=self.recall, fusion=self.fusion, briefing=self.briefing, window=self.window,
             knowledge=self.knowledge, feedback=self.feedback, profile=self.profile, night=self.night,
-            quality=self.quality,
+            quality=self.quality, cohorts=self.cohorts,
         )  # fmt: skip
 
 

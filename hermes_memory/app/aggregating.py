@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hermes_memory.app.cohorts import cohort_part
 from hermes_memory.app.commands import Aggregate
 from hermes_memory.app.desk import Policy
 from hermes_memory.app.state import UserState
@@ -30,7 +31,7 @@ def aggregate(state: UserState, wanted: Aggregate, policy: Policy) -> dict[str, 
         "by_tier": _counted(memory.tier for memory in live),
         "slots": {layer: len(slots) for layer, slots in profile.items() if slots},
         "slots_adrift": sum(_adrift(state, slots) for slots in profile.values()),
-        "cohort": None,  # until cohorts are built
+        "cohort": cohort_part(state, policy),
         "version": state.version,
         "paused": state.settings.paused,
     }

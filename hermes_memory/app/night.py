@@ -155,7 +155,11 @@ class Night:
     async def open(self, date: str, now: datetime) -> NightRun:
         """The night of that date: as it was begun, or begun with this ``now``."""
         since = (now.astimezone(UTC).date() - timedelta(days=self._window_days - 1)).isoformat()
-        first = {"now": now.astimezone(UTC).isoformat(), "since": since, "shards": self._pacing.shards}
+        first: dict[str, Any] = {
+            "now": now.astimezone(UTC).isoformat(),
+            "since": since,
+            "shards": self._pacing.shards,
+        }
         name = f"night/{date}/run"
         await self._ledger.put_note(EVERYWHERE, name, first, expected=0)
         note = await self._ledger.note(EVERYWHERE, name)
@@ -168,6 +172,10 @@ class Night:
         """The report of a night that is over."""
         note = await self._ledger.note(EVERYWHERE, run.note("report"))
         return None if note is None else dict(note.value)
+
+    async def progress(self, run: NightRun, number: int) -> ShardProgress:
+        """How far a shard was at its last checkpoint, whoever works on it."""
+        return _progress(number, await self._checkpoint(run, number))
 
     # a shard
 
@@ -224,8 +232,7 @@ class Night:
         at.revision += 1
 
     def _tell(self, number: int, at: Checkpoint) -> None:
-        failed = len(at.failed) + at.lost
-        self._told(ShardProgress(shard=number, seen=at.seen, failed=failed, finished=at.finished))
+        self._told(_progress(number, at))
 
     # users
 
@@ -312,6 +319,11 @@ class Night:
             lambda: self._ledger.put_note(EVERYWHERE, run.note("report"), report, expected=0)
         )
         return dict(await self._patiently(lambda: self.report(run)) or report)
+
+
+def _progress(number: int, at: Checkpoint) -> ShardProgress:
+    failed = len(at.failed) + at.lost
+    return ShardProgress(shard=number, seen=at.seen, failed=failed, finished=at.finished)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

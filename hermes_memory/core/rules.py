@@ -372,6 +372,25 @@ class QualityRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CohortRules:
+    """S2 §7.2: whether consenting users make cohorts, of how many at least, and what may be told of them."""
+
+    enabled: bool
+    min_group: int
+    dimensions: tuple[str, ...]
+    most_values: int
+    least_share: float
+    share_step: float
+    known_below: int
+
+    def __post_init__(self) -> None:
+        _within("cohorts", 2, MANY, min_group=self.min_group)
+        _within("cohorts", 1, MANY, most_values=self.most_values, known_below=self.known_below)
+        _within("cohorts", 0, 1, least_share=self.least_share)
+        _within("cohorts", 1e-3, 1, share_step=self.share_step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """Every rule of both gates, of recall and of the briefing."""
 
@@ -389,3 +408,4 @@ class Rules:
     profile: ProfileRules
     night: NightRules
     quality: QualityRules
+    cohorts: CohortRules

@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any
 
+from hermes_memory.app.cohorts import defaults_for
 from hermes_memory.app.commands import (
     Ask,
     BringBack,
@@ -18,6 +19,7 @@ from hermes_memory.app.commands import (
     EndIdleSessions,
     EraseUser,
     Export,
+    GetProfile,
     Ingest,
     ListAudit,
     Maintain,
@@ -44,6 +46,7 @@ from hermes_memory.app.views import VIEWS, decode_cursor, encode_cursor
 from hermes_memory.core.failures import told
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.knowledge import KnowledgeShelf
+from hermes_memory.core.model import USER
 from hermes_memory.core.tally import of_recall
 from hermes_memory.errors import (
     Fenced,
@@ -60,6 +63,7 @@ from hermes_memory.ports.distiller import Distiller
 from hermes_memory.ports.embedder import Vector
 from hermes_memory.ports.ledger import Commit, ErasureReceipt, JobStatus, Ledger
 from hermes_memory.ports.metrics import Metrics
+from hermes_memory.runtime.cohorts import Cohorts
 from hermes_memory.runtime.counting import count_commit, count_recall, count_tally
 from hermes_memory.runtime.long_term import LongTerm
 from hermes_memory.runtime.nights import run_night
@@ -87,6 +91,7 @@ class Surroundings:
     clock: Clock
     metrics: Metrics
     packs: Packs
+    cohorts: Cohorts
     zones: Zones
     dimension: int
     epoch: int
@@ -303,6 +308,8 @@ class ActiveUser:
         if isinstance(query, ListAudit):
             return await self._audit(query)
         answer = VIEWS[type(query)](self.state, query, self.around.policy)
+        if isinstance(query, GetProfile) and query.subject == USER:
+            answer |= self._defaults
         if isinstance(query, Export):
             answer["turns"] = [turn_record(turn) for turn in await self.around.ledger.turns(self.key)]
             answer["audit"] = [
@@ -322,6 +329,8 @@ class ActiveUser:
             recalled = recall(self.state, query, around.policy, now, self._packs, zone)
         else:
             recalled = await self._recalled_with_help(query, now, zone)
+        if "profile" in query.include:
+            recalled.answer.update(self._defaults)
         count_recall(around.metrics, recalled.answer)
         hits = sum(not one["always"] for one in recalled.answer["memories"])
         self._tally(of_recall(hits, disputed=recalled.disputed), now)
@@ -335,6 +344,12 @@ class ActiveUser:
             operation_id = f"back:{self.state.version}:{digest(*recalled.returned)}"
             self.spawn(self.execute(BringBack(memory_ids=recalled.returned), operation_id, actor="recall"))
         return recalled.answer
+
+    @property
+    def _defaults(self) -> dict[str, Any]:
+        """What others have in common, beside a profile that says little (S2 §7.2); nothing for most."""
+        given = defaults_for(self.state, self.around.cohorts.of(self.key.namespace), self.around.policy)
+        return {"defaults": given} if given else {}
 
     @property
     def _packs(self) -> KnowledgeShelf | None:

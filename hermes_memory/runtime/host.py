@@ -22,6 +22,7 @@ from hermes_memory.ports.embedder import EmbedderInfo
 from hermes_memory.ports.ledger import HostPool, Ledger
 from hermes_memory.ports.metrics import Metrics
 from hermes_memory.runtime.active import ActiveUser, Surroundings
+from hermes_memory.runtime.cohorts import Cohorts
 from hermes_memory.runtime.counting import counted
 from hermes_memory.runtime.extraction import BatchRules, Extraction
 from hermes_memory.runtime.feeding import Feeder, FeedRules
@@ -99,6 +100,7 @@ class UserHost:
         self._moving: asyncio.Task[None] | None = None
         self._calls, self._waits = InFlight(rules.max_in_flight), InFlight(rules.max_in_flight)
         self._packs, self._zones = Packs(ledger, policy, embedder.dimension), Zones()
+        self._cohorts = Cohorts(ledger, enabled=policy.rules.cohorts.enabled)
         self._awake: dict[UserKey, _Awake] = {}
         self._waking: dict[UserKey, asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
@@ -286,6 +288,7 @@ class UserHost:
     async def _wake(self, key: UserKey) -> None:
         started = time.perf_counter()
         await self._packs.fetch(key.namespace)
+        await self._cohorts.fetch(key.namespace)
         user = await ActiveUser.wake(key, self._surroundings())
         await self._undisturbed(user.tidy())  # the sessions that went silent while the user was asleep
         awake = self._awake[key] = _Awake(user, Extraction(user, self._rules.batch))
@@ -301,6 +304,7 @@ class UserHost:
             clock=self._clock,
             metrics=self._metrics,
             packs=self._packs,
+            cohorts=self._cohorts,
             zones=self._zones,
             dimension=self._embedder.dimension,
             epoch=self._epoch,
@@ -361,6 +365,7 @@ class UserHost:
             await self._undisturbed(awake.user.tidy())
         await self._passivate()
         await self._packs.refresh()
+        await self._cohorts.refresh()
         if self._lag is not None:
             await self._undisturbed(self._lag.look(self._clock.now()))
         life = self._policy.rules.life

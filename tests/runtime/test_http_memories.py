@@ -239,3 +239,31 @@ async def test_the_audit_names_what_happened_without_words(user: Someone) -> Non
     assert all(entry["reason"] in set(Reason) for entry in entries)
     assert [entry["seq"] for entry in entries] == sorted(entry["seq"] for entry in entries)
     assert "花生" not in str(entries)
+
+
+# feedback
+
+
+async def test_feedback_moves_rank_and_nothing_else(user: Someone) -> None:  # API, feedback
+    made = await user.remember(OSLO)
+    body_ = {"session_id": "s-feedback", "memory_ids": [made["id"], "mem_0"], "signal": "like"}
+    for counted in (1, 0):  # sent again, it counts no more
+        answer = await user.call("POST", "/feedback", json=body_)
+        assert answer == {"counted": counted, "unknown": ["mem_0"]}
+    after = await user.get(f"/memories/{made['id']}")
+    assert {name for name in made if made[name] != after[name]} <= {
+        "feedback",
+        "access_count",
+        "last_access_at",
+    }
+    assert [one["signal"] for one in after["feedback"]] == ["like"]
+    at = f"{user.path}/feedback"
+    check_problem(await user.api.post(at, json={**body_, "memory_ids": ["mem_0"]}), 404, "not_found")
+    for wrong in ({"signal": "love"}, {"memory_ids": []}, {"memory_ids": ["m"] * 51}, {"session_id": ""}):
+        answer = await user.api.post(at, json={**body_, **wrong})
+        assert answer.status_code == 422
+
+
+async def test_no_figures_of_quality_before_the_first_night(user: Someone) -> None:
+    answer = await user.api.get("/v1/admin/metrics")
+    assert answer.json() == {"measured_at": None, "since": None, "users": 0, "figures": []}

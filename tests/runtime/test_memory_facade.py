@@ -226,3 +226,19 @@ def test_it_works_where_ray_is_not_installed(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "peanuts" in done.stdout
+
+
+def test_feedback_moves_rank(memory: Memory) -> None:  # SPEC §12
+    memory.remember("ana", PEANUTS, session="s1")
+    (record,) = memory.memories("ana")
+    assert memory.feedback("ana", "s1", [record["id"]], "like") == {"counted": 1, "unknown": []}
+    assert [one["signal"] for one in memory.memories("ana")[0]["feedback"]] == ["like"]
+    with pytest.raises(NotFound):
+        memory.feedback("ana", "s1", ["mem_0"], "click")
+    with pytest.raises(SessionOwned):
+        memory.feedback("bob", "s1", [record["id"]], "click")
+    for ids, signal in (([], "like"), (["m"] * 51, "like"), ([record["id"]], "love")):
+        with pytest.raises(InvalidInput):
+            memory.feedback("ana", "s1", ids, signal)
+    with pytest.raises(InvalidId):
+        memory.feedback("ana", "", [record["id"]], "like")

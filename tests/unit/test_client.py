@@ -222,6 +222,7 @@ def test_the_panels_calls_go_where_the_contract_says() -> None:
         client.pause("u")
         client.resume("u")
         client.consent("u", sensitive=True)
+        client.feedback("u", "s", ["m"], "like")
         client.end_session("u", "s")
         client.forget("u", "m")
         client.forget("u")
@@ -243,6 +244,7 @@ def test_the_panels_calls_go_where_the_contract_says() -> None:
         "POST /v1/users/u/pause",
         "POST /v1/users/u/resume",
         "PUT /v1/users/u/consent",
+        "POST /v1/users/u/feedback",
         "POST /v1/users/u/sessions/s/end",
         "DELETE /v1/users/u/memories/m",
         "DELETE /v1/users/u",

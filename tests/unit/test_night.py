@@ -132,6 +132,8 @@ async def test_each_user_is_seen_to_once_and_the_report_adds_them_up(world: Worl
         "a": (12, 24), "b": (12, 24),
     }  # fmt: skip
     assert sum(told.seen for told in world.told if told.finished) == 24
+    run = await world.night().open(DATE, TONIGHT)
+    assert sum([(await world.night().progress(run, shard)).seen for shard in range(run.shards)]) == 24
 
 
 async def test_a_second_run_of_the_date_gives_the_report_there_is(world: World) -> None:
