@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from hermes_memory.app.desk import Draft
 from hermes_memory.app.records import request_record
@@ -27,7 +28,7 @@ def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
     asked = {frozenset(record["memory_ids"]) for record in known.values()}
     conflicts = draft.desk.policy.rules.conflicts
     expires_at = draft.board.now + timedelta(days=conflicts.confirmation_days)
-    requests = {}
+    requests: dict[str, dict[str, Any]] = {}
     more = False
     for pair in inspect(_standing(draft), draft.desk.policy.dimensions, asked):
         old, new = draft.board[pair.older.id], draft.board[pair.newer.id]
