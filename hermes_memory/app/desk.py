@@ -197,6 +197,15 @@ class Draft:
         self.change_settings(profile=after)
         return len([name for name in {*before, *after} if before.get(name) != after.get(name)])
 
+    def _forget_habits(self) -> None:
+        """A habit that rests on what is deleted goes with it; the night counts anew."""
+        habits = self.current_settings().behavior
+        kept = {
+            name: slot for name, slot in habits.items() if self.board.deleted.isdisjoint(slot["memory_ids"])
+        }
+        if len(kept) < len(habits):
+            self.change_settings(behavior=kept)
+
     def vector_of(self, memory_id: str) -> Vector | None:
         """The vector of a memory; one that has to be fetched first makes the decision void."""
         if memory_id in self.vectors:
@@ -218,6 +227,7 @@ class Draft:
     def commit(self, result: Any = None) -> Commit:
         """The draft as one commit on the version that was read."""
         self.take_up()
+        self._forget_habits()
         changed = self.board.changed
         stored = {memory.id for memory in changed}
         grants = dict.fromkeys(self.board.opened & stored, GrantKind.UNFREEZE)

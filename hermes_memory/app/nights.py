@@ -27,6 +27,8 @@ from hermes_memory.core.model import Tier
 from hermes_memory.core.rules import Rules
 from hermes_memory.errors import InvalidInput
 
+PARTS = 8  # changes that a merge makes, about
+
 
 @dataclass(slots=True)
 class Night:
@@ -144,7 +146,7 @@ def _digest(night: Night) -> bool:
 def _merge(night: Night) -> bool:
     """Merge topics where a tier is nearly full, so that a conversation need not (SPEC §4.2, S2 §2.3)."""
     draft, capacity = night.draft, night.rules.capacity
-    left = night.most
+    left = max(1, night.most // PARTS)
     for tier in (Tier.WORKING, Tier.LONGTERM):
         room = int(capacity.of(tier) * night.rules.night.merge_share)
         while left > 0:

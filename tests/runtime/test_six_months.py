@@ -20,30 +20,98 @@ from tests.runtime.test_a_year import Diarist
 pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(240)]
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")  # read here: inside a test that would block
-STORIES = {
+STORIES: dict[str, tuple[tuple[int, tuple[str, ...]], ...]] = {
     "zh": (
-        (1, "我叫陈薇", "我住在苏州", "我是护士"),
-        (1, "我喜欢吃火锅", "我想买一辆车"),
-        (2, "我对花生过敏", "我养了一只猫"),
-        (2, "开玩笑的，我是火星人", "昨天去看了画展"),
-        (3, "气死我了，我再也不喝咖啡了！"),
-        (3, "我搬到杭州了"),
-        (4, "其实我现在不吃火锅了，我开始吃素了"),
-        (4, "我换工作了，现在是老师"),
-        (5, "我不想买车了"),
-        (6, "我住在杭州", "我是老师"),
+        (
+            1,
+            (
+                "我叫陈薇",
+                "我住在苏州",
+                "我是护士",
+            ),
+        ),
+        (
+            1,
+            (
+                "我喜欢吃火锅",
+                "我想买一辆车",
+            ),
+        ),
+        (
+            2,
+            (
+                "我对花生过敏",
+                "我养了一只猫",
+            ),
+        ),
+        (
+            2,
+            (
+                "开玩笑的，我是火星人",
+                "昨天去看了画展",
+            ),
+        ),
+        (3, ("气死我了，我再也不喝咖啡了！",)),
+        (3, ("我搬到杭州了",)),
+        (4, ("其实我现在不吃火锅了，我开始吃素了",)),
+        (4, ("我换工作了，现在是老师",)),
+        (5, ("我不想买车了",)),
+        (
+            6,
+            (
+                "我住在杭州",
+                "我是老师",
+            ),
+        ),
     ),
     "en": (
-        (1, "My name is Anna", "I live in Oslo", "I work as a nurse"),
-        (1, "I love steak", "I want to buy a car"),
-        (2, "I'm allergic to peanuts", "I have a cat"),
-        (2, "Just kidding, I'm from Mars", "I went to the museum yesterday"),
-        (3, "Ugh, I'm so angry, I will never drink coffee again!"),
-        (3, "I moved to Bergen"),
-        (4, "Actually, I don't like steak anymore", "I'm vegetarian now"),
-        (4, "Actually, I work as a teacher now"),
-        (5, "I don't want to buy a car anymore"),
-        (6, "I live in Bergen", "I work as a teacher"),
+        (
+            1,
+            (
+                "My name is Anna",
+                "I live in Oslo",
+                "I work as a nurse",
+            ),
+        ),
+        (
+            1,
+            (
+                "I love steak",
+                "I want to buy a car",
+            ),
+        ),
+        (
+            2,
+            (
+                "I'm allergic to peanuts",
+                "I have a cat",
+            ),
+        ),
+        (
+            2,
+            (
+                "Just kidding, I'm from Mars",
+                "I went to the museum yesterday",
+            ),
+        ),
+        (3, ("Ugh, I'm so angry, I will never drink coffee again!",)),
+        (3, ("I moved to Bergen",)),
+        (
+            4,
+            (
+                "Actually, I don't like steak anymore",
+                "I'm vegetarian now",
+            ),
+        ),
+        (4, ("Actually, I work as a teacher now",)),
+        (5, ("I don't want to buy a car anymore",)),
+        (
+            6,
+            (
+                "I live in Bergen",
+                "I work as a teacher",
+            ),
+        ),
     ),
 }
 KNOWN: dict[str, dict[str, Any]] = {
@@ -76,7 +144,7 @@ def night(person: Diarist) -> dict[str, Any]:
 @pytest.fixture(scope="module", params=sorted(STORIES))
 def half_a_year(request: pytest.FixtureRequest) -> Iterator[tuple[str, Diarist]]:
     person, month = Diarist(), 1
-    for number, (said_in, *texts) in enumerate(STORIES[request.param]):
+    for number, (said_in, texts) in enumerate(STORIES[request.param]):
         while month < said_in:
             for _ in range(3):
                 person.pass_time(days=9)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hermes_memory.app.commands import Incoming, Ingest, Maintain
+from hermes_memory.app.commands import Delete, Incoming, Ingest, Maintain, SetPaused
 from hermes_memory.core.board import Board
 from hermes_memory.core.days import LocalDay
 from hermes_memory.core.merging import DigestRules, digest_events
@@ -24,6 +24,7 @@ from tests.small_world import (
     default_rules,
     policy,
     rules,
+    say,
     vector,
 )
 from tests.tiny_ledger import Person
@@ -323,3 +324,45 @@ def test_spec_10_counts_of_long_ago_are_forgotten() -> None:
     someone.begin()
     someone.act(Maintain(now=someone.now, step="tally"))
     assert someone.last is None
+
+
+def five_talks() -> Person:
+    someone = Person()
+    for number in range(5):
+        said = say("我喜欢茶", session=f"s{number}", dimension="drink", object="茶", at=NOW + number * DAY)
+        someone.now = NOW + number * DAY
+        someone.tell(said)
+    return someone
+
+
+def with_topics(someone: Person) -> Person:
+    (memory,) = someone.state.live.values()
+    memory = memory.with_(topic="tea")
+    someone.ledger.memories[memory.id] = memory
+    someone.restart()
+    return someone
+
+
+def test_spec_8_habits_are_counted_and_go_with_the_words_they_rest_on() -> None:
+    someone = with_topics(five_talks())
+    assert someone.act(Maintain(now=someone.now, step="behaviour"))["profile_slots"] == 5
+    assert someone.state.settings.behavior["topics"]["value"] == ["tea"]
+    (memory_id,) = someone.state.live
+    someone.act(Delete(memory_id=memory_id), prepared=[])
+    assert "topics" not in someone.state.settings.behavior
+    assert memory_id not in repr(someone.state.settings)
+
+
+def test_spec_9_of_a_user_who_has_paused_nothing_new_is_learnt() -> None:
+    someone = five_talks()
+    someone.act(SetPaused(paused=True))
+    assert someone.act(Maintain(now=someone.now, step="behaviour"))["profile_slots"] == 0
+    assert someone.state.settings.behavior == {}
+
+
+def test_spec_8_what_waited_is_taken_up_at_night() -> None:
+    someone = five_talks()
+    waiting = [name for name in someone.state.settings.profile if name.startswith("preference/")]
+    answer = someone.act(Maintain(now=someone.now, step="profile"))
+    assert (waiting, answer["profile_slots"]) == ([], 1)
+    assert "preference/drink" in someone.state.settings.profile
