@@ -155,7 +155,7 @@ def _standing_lines(material: Material, language: str, dimensions: Dimensions) -
 
 
 def _directive(material: Material, language: str, dimensions: Dimensions) -> _Line:
-    """Such as "回答方式：回答长短 简短；似乎 语气 轻松": what is pending only seems so, what is denied is not wanted."""
+    """One line, "回答方式：回答长短 简短；似乎 语气 轻松": pending only seems so, what is denied is not wanted."""
     words, items = _WORDS[language], []
     for memory in sorted(material.style, key=lambda m: (m.dimension, m.created_at, m.id)):
         label = dimensions.label(memory.dimension, language) or _safe(memory.predicate)
