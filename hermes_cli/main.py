@@ -7,7 +7,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hermes_cli import calibrating, hosts, knowledge, memories, reembedding, reindexing, remembering, serving
+from hermes_cli import (
+    calibrating,
+    hosts,
+    importing,
+    knowledge,
+    memories,
+    reembedding,
+    reindexing,
+    remembering,
+    serving,
+)
 from hermes_cli.console import fail, never_choke_on_encoding, stdout
 from hermes_cli.demo import command as demo
 from hermes_cli.doctor import command as doctor
@@ -64,6 +74,7 @@ app.command("serve")(serving.serve)
 app.command("demo")(demo.demo)
 app.command("remember")(remembering.remember)
 app.command("recall")(remembering.recall)
+app.command("import")(importing.import_files)
 app.command("memories")(memories.list_memories)
 app.command("why")(memories.why)
 app.command("forget")(memories.forget)
