@@ -44,7 +44,7 @@ def import_files(
     found: list[Conversation] = []
     for path in _files(files):
         found += _read(path, user, user_field, form, moment(at, "--at", timezone), counts)
-    sent = {"accepted": 0, "duplicates": 0}
+    sent = {"sent": 0}
     if not dry_run and found:
         with opened(data, config, url, key) as store:
             for one in track(found, "importing", console=stderr()):
@@ -88,8 +88,7 @@ def _send(
         except (InvalidInput, MessageIdReused, SessionOwned) as error:
             counts.refused[error.code] += 1
             return
-        sent["accepted"] += job.get("accepted", 0)
-        sent["duplicates"] += job.get("duplicates", 0)
+        sent["sent"] += len(part)
         if job.get("status") == "failed":
             counts.refused["extraction_failed"] += 1
 
