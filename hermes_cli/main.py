@@ -18,6 +18,17 @@ from hermes_cli import (
     remembering,
     serving,
 )
+from hermes_cli import (
+    calibrating,
+    hosts,
+    importing,
+    knowledge,
+    memories,
+    reembedding,
+    reindexing,
+    remembering,
+    serving,
+)
 from hermes_cli.console import fail, never_choke_on_encoding, stdout
 from hermes_cli.demo import command as demo
 from hermes_cli.doctor import command as doctor
@@ -74,6 +85,7 @@ app.command("serve")(serving.serve)
 app.command("demo")(demo.demo)
 app.command("remember")(remembering.remember)
 app.command("recall")(remembering.recall)
+app.command("import")(importing.import_files)
 app.command("memories")(memories.list_memories)
 app.command("why")(memories.why)
 app.command("forget")(memories.forget)

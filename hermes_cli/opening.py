@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from hermes_memory.app.commands import Incoming
 from hermes_memory.errors import DataInUse
 
 
@@ -26,6 +27,12 @@ class Store(Protocol):
         scene: str | None = ...,
     ) -> dict[str, Any]:
         """Store one user message and wait until it is settled."""
+        ...
+
+    def send(
+        self, user: str, session: str, messages: Sequence[Incoming], *, timezone: str | None = ...
+    ) -> dict[str, Any]:
+        """Store messages of any role and wait until they are settled."""
         ...
 
     def recall(

@@ -131,6 +131,22 @@ class Memory:
         )
         return self._loop.run(self._remember(key, command))
 
+    def send(
+        self, user: str, session: str, messages: Sequence[Incoming], *, timezone: str | None = None
+    ) -> dict[str, Any]:
+        """Store messages of any role, with their own ids and times, and wait until they are settled.
+
+        Raises:
+            MessageIdReused: one of the ids was sent before with other content.
+            SessionOwned: the session belongs to another user.
+        """
+        command = Ingest(
+            session_id=check_id(session, "session"),
+            messages=tuple(messages),
+            timezone=timezone or self._settings.api.default_timezone,
+        )
+        return self._loop.run(self._remember(self._key(user), command))
+
     async def _remember(self, key: UserKey, command: Ingest) -> dict[str, Any]:
         accepted = await self._users.execute(key, command, operation_id_of(command))
         job = await self._users.wait(key, accepted["job_id"], CALL_TIMEOUT_S)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -12,6 +13,9 @@ from hermes_memory.client.panel import Panel
 from hermes_memory.client.transport import Transport, user_path
 from hermes_memory.core.ids import check_id, digest
 from hermes_memory.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hermes_memory.app.commands import Incoming  # loads more than a client needs
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 WAIT_S = 60.0  # for extraction; the server's limit is 120
@@ -84,6 +88,40 @@ class HermesClient(Panel):
             query={"wait": "true", "timeout_s": wait_s},
             wait_s=wait_s,
             about=message_id or "",
+        )
+
+    def send(
+        self,
+        user: str,
+        session: str,
+        messages: Sequence[Incoming],
+        *,
+        timezone: str | None = None,
+        wait_s: float = WAIT_S,
+    ) -> dict[str, Any]:
+        """Store messages of any role, with their own ids and times, and wait until they are settled.
+
+        Raises:
+            MessageIdReused: one of the ids was sent before with other content.
+            SessionOwned: the session belongs to another user.
+        """
+        listed = [
+            {
+                "role": one.role.value, "content": one.content, "id": one.id,
+                "created_at": _moment(one.created_at, "created_at"),
+            }
+            for one in messages
+        ]  # fmt: skip
+        return self._call(
+            "POST",
+            user_path(user, "messages"),
+            body={
+                "session_id": check_id(session, "session"),
+                "messages": [{k: v for k, v in one.items() if v is not None} for one in listed],
+                "timezone": timezone,
+            },
+            query={"wait": "true", "timeout_s": wait_s},
+            wait_s=wait_s,
         )
 
     def recall(
