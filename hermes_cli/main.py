@@ -10,20 +10,10 @@ from typer.core import TyperGroup
 from hermes_cli import (
     calibrating,
     hosts,
-    knowledge,
-    memories,
-    nightly,
-    reembedding,
-    reindexing,
-    remembering,
-    serving,
-)
-from hermes_cli import (
-    calibrating,
-    hosts,
     importing,
     knowledge,
     memories,
+    nightly,
     reembedding,
     reindexing,
     remembering,

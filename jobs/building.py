@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes_memory.app.night import Night, Pacing, ShardProgress
-from hermes_memory.app.night_closing import QualityClosing
+from hermes_memory.app.night_closing import NamespaceClosing
 from hermes_memory.app.users import Users
 from hermes_memory.config import Settings
 from hermes_memory.ports.ledger import Ledger
@@ -20,9 +20,8 @@ def build_night(settings: Settings, ledger: Ledger, users: Users, told: Told = l
         page=chosen.page, in_flight=chosen.in_flight, shards=chosen.shards, share=chosen.share,
         deadline_s=chosen.deadline_s, backoff_s=chosen.backoff_s, backoff_most_s=chosen.backoff_most_s,
     )  # fmt: skip
-    return Night(
-        ledger, users, pacing, QualityClosing(ledger, rules), window_days=rules.window_days, told=told
-    )
+    closing = NamespaceClosing(ledger, rules, settings.rules.cohorts)
+    return Night(ledger, users, pacing, closing, window_days=rules.window_days, told=told)
 
 
 class Lines:

@@ -9,6 +9,7 @@ from hermes_memory.app.desk import Policy
 from hermes_memory.app.state import UserState
 from hermes_memory.core.cohorts import in_common, part
 from hermes_memory.core.model import USER
+from hermes_memory.core.rules import CohortRules
 from hermes_memory.ports.ledger import Ledger
 
 NOTE = "cohorts"
@@ -19,7 +20,7 @@ def cohort_part(state: UserState, policy: Policy) -> dict[str, Any] | None:
     rules = policy.rules.cohorts
     if not rules.enabled or state.settings.paused or not state.settings.consent.get("cohort", False):
         return None
-    return part(state.standing(), policy.dimensions, rules)
+    return part(state.standing(), policy.dimensions, policy.cohort_values)
 
 
 def defaults_for(state: UserState, cohort: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
@@ -38,9 +39,8 @@ def defaults_for(state: UserState, cohort: Mapping[str, Any], policy: Policy) ->
     return {layer: slots for layer, slots in told.items() if slots}
 
 
-async def keep(ledger: Ledger, namespace: str, sums: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+async def keep(ledger: Ledger, namespace: str, sums: Mapping[str, Any], rules: CohortRules) -> dict[str, Any]:
     """Put the cohort of a namespace in the place of the last one; who has left it is in no figure any more."""
-    rules = policy.rules.cohorts
     common = in_common(sums if rules.enabled else {}, rules)
     if common["slots"] or await ledger.note(namespace, NOTE) is not None:
         await ledger.put_note(namespace, NOTE, common)

@@ -15,6 +15,7 @@ from hermes_memory.core.anchors import Anchors
 from hermes_memory.core.asking import NOTHING_KNOWN, Asked
 from hermes_memory.core.board import Board, Change
 from hermes_memory.core.calibration import Calibration
+from hermes_memory.core.cohorts import Catalogue
 from hermes_memory.core.confirmation import Choice
 from hermes_memory.core.daytime import Daytimes
 from hermes_memory.core.dimensions import Dimensions
@@ -74,6 +75,7 @@ class Policy:
     common: frozenset[str] = frozenset()  # words of everyday use: they weigh less in search
     answers: Mapping[str, Choice] = field(default_factory=dict)  # normal words → what they choose
     daytimes: Daytimes = field(default_factory=Daytimes)
+    cohort_values: Catalogue = field(default_factory=dict)
 
     @property
     def yardstick(self) -> Yardstick:

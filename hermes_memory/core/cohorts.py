@@ -1,8 +1,8 @@
 """What the consenting users of a namespace have in common: weak defaults for those who are new (S2 §7.2, SPEC §12).
 
-A value is told only when a whole group holds it, as a share in coarse steps, so that neither a member nor the coming
-or going of one can be read off. Only dimensions that an operator lists take part; none of them is about who somebody
-is, about safety, health, faith or money.
+A value is told only when a whole group holds it, as a share in coarse steps, so that neither a member nor the coming or going
+of one can be read off. Only values of a catalogue are counted, never a user's own words, and only in preferences and
+style: nothing about who somebody is, nor about safety, health, faith, money or names.
 """
 
 from __future__ import annotations
@@ -18,34 +18,32 @@ from hermes_memory.core.rules import CohortRules
 from hermes_memory.core.text import normal
 
 _LAYERS = frozenset({Layer.PREFERENCE, Layer.STYLE})
-MAX_VALUE_CHARS = 24  # a longer one is a sentence of somebody's
+
+Catalogue = Mapping[str, Mapping[str, str]]  # dimension → wording of users → the value that is told
 
 
-def part(memories: Iterable[Memory], dimensions: Dimensions, rules: CohortRules) -> dict[str, Any]:
-    """What one member adds: a number for each value, summed by whoever goes through the members.
+def part(memories: Iterable[Memory], dimensions: Dimensions, catalogue: Catalogue) -> dict[str, Any]:
+    """What one member adds: a number for each value of the catalogue, summed by whoever goes through the members.
 
-    A member counts once for a value, and for ``rules.most_values`` of a dimension at most.
+    A member counts once for a value, and no word of theirs is in it.
     """
-    values: dict[str, set[str]] = {}
+    values: dict[str, dict[str, int]] = {}
     for memory in memories:
-        if _may_be_told(memory, dimensions, rules):
-            values.setdefault(f"{memory.layer}/{memory.dimension}", set()).add(normal(memory.object))
-    return {
-        "members": 1,
-        "values": {slot: dict.fromkeys(sorted(of)[: rules.most_values], 1) for slot, of in values.items()},
-    }
+        value = catalogue.get(memory.dimension, {}).get(normal(memory.object))
+        if value is not None and _may_be_told(memory, dimensions):
+            values.setdefault(f"{memory.layer}/{memory.dimension}", {})[value] = 1
+    return {"members": 1, "values": values}
 
 
-def _may_be_told(memory: Memory, dimensions: Dimensions, rules: CohortRules) -> bool:
+def _may_be_told(memory: Memory, dimensions: Dimensions) -> bool:
+    key = memory.dimension
+    named = dimensions.safety(key) or dimensions.sensitive(key) or dimensions.freeze_class(key)
     return (
         supports(memory, USER)
         and memory.layer in _LAYERS
-        and memory.dimension in rules.dimensions
         and memory.polarity is Polarity.POSITIVE
         and not memory.safety
-        and dimensions.sensitive(memory.dimension) is None
-        and 0 < len(memory.object) <= MAX_VALUE_CHARS
-        and not any(char.isdigit() for char in memory.object)
+        and not named
     )
 
 

@@ -377,7 +377,6 @@ class CohortRules:
 
     enabled: bool
     min_group: int
-    dimensions: tuple[str, ...]
     most_values: int
     least_share: float
     share_step: float

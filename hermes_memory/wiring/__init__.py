@@ -11,6 +11,7 @@ from hermes_memory.adapters.anchor_file import load_anchors
 from hermes_memory.adapters.answer_file import load_answers
 from hermes_memory.adapters.calibration_file import load_profile
 from hermes_memory.adapters.clock import SystemClock
+from hermes_memory.adapters.cohort_file import load_catalogue
 from hermes_memory.adapters.daytime_file import load_daytimes
 from hermes_memory.adapters.detectors import SecretDetector
 from hermes_memory.adapters.dimension_file import load_dimensions
@@ -222,6 +223,7 @@ def build_policy(settings: Settings) -> Policy:
         answers=load_answers(configs("words") / "answers.toml"),
         read=load_query_reader(configs("words", "asking.toml")).read,
         daytimes=load_daytimes(configs("words", "daytime.toml")),
+        cohort_values=load_catalogue(configs("words", "cohorts.toml")),
     )
 
 

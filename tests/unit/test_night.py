@@ -13,7 +13,7 @@ import pytest
 from hermes_memory.adapters.sqlite_ledger import SqliteLedger
 from hermes_memory.app.commands import Aggregate, Command, Maintain
 from hermes_memory.app.night import MOST_FAILED, Checkpoint, Night, NightRun, Outrun, Pacing, ShardProgress
-from hermes_memory.app.night_closing import QualityClosing
+from hermes_memory.app.night_closing import NamespaceClosing
 from hermes_memory.config import load_settings
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.night_sums import NightSums
@@ -21,6 +21,7 @@ from hermes_memory.errors import InvalidInput, LedgerUnavailable, ModelFailed, O
 from hermes_memory.testing.builders import EMBEDDER, a_commit, a_memory
 
 RULES = load_settings().rules.quality
+COHORTS = load_settings().rules.cohorts
 PACING = Pacing(
     page=3, in_flight=2, shards=4, share=0.5, deadline_s=60.0, backoff_s=1.0, backoff_most_s=8.0
 )  # fmt: skip
@@ -107,7 +108,7 @@ class World:
         used = ledger or self.ledger
         values = {name: getattr(PACING, name) for name in Pacing.__slots__} | pacing
         return Night(
-            used, self.actors, Pacing(**values), QualityClosing(used, RULES), window_days=7,
+            used, self.actors, Pacing(**values), NamespaceClosing(used, RULES, COHORTS), window_days=7,
             told=self.told.append, sleep=self.sleep, monotonic=lambda: self.seconds, chance=lambda: 0.5,
         )  # fmt: skip
 
