@@ -15,7 +15,6 @@ from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import USER, Layer, Memory, Polarity
 from hermes_memory.core.profile import supports
 from hermes_memory.core.rules import CohortRules
-from hermes_memory.core.text import normal
 
 _LAYERS = frozenset({Layer.PREFERENCE, Layer.STYLE})
 
@@ -29,7 +28,7 @@ def part(memories: Iterable[Memory], dimensions: Dimensions, catalogue: Catalogu
     """
     values: dict[str, dict[str, int]] = {}
     for memory in memories:
-        value = catalogue.get(memory.dimension, {}).get(normal(memory.object))
+        value = catalogue.get(memory.dimension, {}).get(" ".join(memory.object.casefold().split()))
         if value is not None and _may_be_told(memory, dimensions):
             values.setdefault(f"{memory.layer}/{memory.dimension}", {})[value] = 1
     return {"members": 1, "values": values}

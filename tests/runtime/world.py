@@ -168,9 +168,9 @@ class Watched:
         work = getattr(self.faulty, name)
 
         @functools.wraps(work)
-        async def counted(*args: Any) -> Any:
+        async def counted(*args: Any, **named: Any) -> Any:
             self.calls[name] += 1
-            return await self._counted(work(*args))
+            return await self._counted(work(*args, **named))
 
         return counted
 

@@ -67,7 +67,7 @@ def test_the_order_of_the_members_does_not_matter(held: list[set[str]]) -> None:
 def test_only_values_of_the_catalogue_leave_a_user() -> None:
     memories = [
         a_memory(id="1", **LIKES, object="美式咖啡"),
-        a_memory(id="2", **LIKES, object=" Green tea "),
+        a_memory(id="2", **LIKES, object="Green tea"),
         a_memory(id="3", **LIKES, object="my aunt's cider"),
     ]
     assert part(memories, POLICY.dimensions, POLICY.cohort_values) == {
