@@ -53,6 +53,11 @@ class Hit:
     other: list[str]
 
 
+def _configure(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "night.toml").write_text(toml_of(CONFIG | {"nightly": NIGHTLY}), encoding="utf-8")
+
+
 @dataclass(slots=True)
 class Nights:
     """Nights on the cluster: each a group of users with the histories of the undisturbed group."""
@@ -68,8 +73,7 @@ class Nights:
     async def begun(cls, nodes: Nodes, folder: Path, users: int, chance: random.Random) -> Nights:
         """After a night that nothing disturbed."""
         nights = cls(nodes, folder, users, chance, [])
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "night.toml").write_text(toml_of(CONFIG | {"nightly": NIGHTLY}), encoding="utf-8")
+        await asyncio.to_thread(_configure, folder)
         calm = names("calm", users)
         await load(nodes.url, calm)
         before = await ends(nodes.url, calm)

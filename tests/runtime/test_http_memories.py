@@ -259,7 +259,10 @@ async def test_feedback_moves_rank_and_nothing_else(user: Someone) -> None:  # A
     assert [one["signal"] for one in after["feedback"]] == ["like"]
     at = f"{user.path}/feedback"
     check_problem(await user.api.post(at, json={**body_, "memory_ids": ["mem_0"]}), 404, "not_found")
-    for wrong in ({"signal": "love"}, {"memory_ids": []}, {"memory_ids": ["m"] * 51}, {"session_id": ""}):
+    mistakes: list[dict[str, Any]] = [
+        {"signal": "love"}, {"memory_ids": []}, {"memory_ids": ["m"] * 51}, {"session_id": ""},
+    ]  # fmt: skip
+    for wrong in mistakes:
         answer = await user.api.post(at, json={**body_, **wrong})
         assert answer.status_code == 422
 

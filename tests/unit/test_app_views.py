@@ -235,7 +235,8 @@ def test_spec_11_the_export_holds_the_user_model_and_what_was_counted() -> None:
 def test_spec_11_the_order_of_an_export_is_that_of_its_content() -> None:
     person = with_pets(3)
     before = json.dumps(see(person, Export()))
-    for held in (person.state.memories, person.state.sessions, person.state.turns):
+    kept: tuple[dict[Any, Any], ...] = (person.state.memories, person.state.sessions, person.state.turns)
+    for held in kept:
         entries = list(held.items())
         held.clear()
         held.update(reversed(entries))
