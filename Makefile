@@ -25,7 +25,7 @@ STAMP := $(VENV)/.installed
 UV    := $(BIN)/uv
 CODE  := hermes_memory hermes_cli actors serve_app jobs bench tests
 
-.PHONY: help install lock demo demo-night serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos test-chaos eval check lint format types imports docs-check bench clean engine-install lock-engine test-engine
+.PHONY: help install lock demo demo-night serve services services-install services-stop test test-unit test-cluster cases cases-cluster chaos chaos-night test-chaos eval check lint format types imports docs-check bench clean engine-install lock-engine test-engine
 
 help: ## list the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1mmake %-16s\033[0m %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -99,6 +99,9 @@ test-engine: engine-install ## the tests of the real engine: on a Ray cluster wh
 
 chaos: services-install ## 300 faults on a running cluster under load, twenty minutes at most: what was harmed
 	@$(BIN)/python -m tests.chaos --faults 300 --minutes 20 $(ARGS)
+
+chaos-night: install ## nights with a kill in the middle at 20 random points, ten minutes: whether each ended as if nothing had been
+	@$(BIN)/python -m tests.night_kills --points 20 $(ARGS)
 
 test-chaos: services-install ## two dozen of them, one of each kind at least
 	@$(BIN)/python -m tests.chaos --faults 24 --minutes 8 --users 10 $(ARGS)

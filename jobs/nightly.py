@@ -48,7 +48,7 @@ def reach(settings: Settings, data: str, ledger: Ledger) -> SeatedUsers:
     return SeatedUsers(build_seating(actors.placement, HostPool()), crew.connect, rules, ledger.host_pool)
 
 
-@ray.remote(num_cpus=0, max_retries=0)
+@ray.remote(num_cpus=0, max_retries=0, scheduling_strategy="SPREAD")
 def _work(document: dict[str, Any], data: str, run: NightRun, shard: int) -> None:
     """One shard, in a worker of its own. Given out again by the driver, which knows how often it has been."""
     asyncio.run(_shard(settings_of(document), data, run, shard))

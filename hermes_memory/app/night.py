@@ -46,7 +46,8 @@ class Pacing:
         page: Users between two checkpoints.
         in_flight: Users of a shard at once.
         shards: Parts of the users: a power of two up to 16.
-        share: Of the time, how much a place among those at once may take from the hosts; it rests for the others.
+        share: Of the time, how much a place among those at once may take from the hosts; it rests for the others,
+            but no longer than ``backoff_most_s``.
         deadline_s: How long a user who cannot be reached is tried before the next one's turn.
         backoff_s: The first pause between two tries; it doubles, up to ``backoff_most_s``.
     """
@@ -247,7 +248,9 @@ class Night:
                 began = self._monotonic()
                 outcomes[str(key)] = await self._user(run, key)
                 busy_s = self._monotonic() - began
-                await self._sleep(busy_s * (1 / self._pacing.share - 1))
+                rest_s = busy_s * (1 / self._pacing.share - 1)
+                # A host that was away for a while was not at work all that time.
+                await self._sleep(min(rest_s, self._pacing.backoff_most_s))
 
         outcomes: dict[str, _Outcome] = {}
         async with asyncio.TaskGroup() as group:

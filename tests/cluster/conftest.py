@@ -17,6 +17,7 @@ from tests.cluster.harness import ServerProcess
 from tests.cluster.nodes import Nodes, three_nodes
 from tests.servers import RedisServer, WeaviateServer, start_or_skip
 
+NIGHTS, BEFORE_NIGHTS = "test_night.py", "test_resharding.py"
 START_AND_TEST_S = 420  # a start takes 20 s on an idle machine, and the test that needs it first pays
 
 
@@ -26,6 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/cluster/" in item.path.as_posix():
             item.add_marker(pytest.mark.timeout(START_AND_TEST_S))
     items.sort(key=lambda item: "server" in getattr(item, "fixturenames", ()))
+    # The nights want the nodes as test_resharding.py leaves them, and not the other way round.
+    nights = [item for item in items if item.path.name == NIGHTS]
+    rest = [item for item in items if item.path.name != NIGHTS]
+    before = [number for number, item in enumerate(rest, 1) if item.path.name == BEFORE_NIGHTS]
+    if nights and before:
+        items[:] = rest[: before[-1]] + nights + rest[before[-1] :]
 
 
 @pytest.fixture(scope="session")

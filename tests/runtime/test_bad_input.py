@@ -126,6 +126,7 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/users/{user}/feedback", {"session_id": "s1", "memory_ids": ["m1"], "signal": "like"}),
     ("DELETE", "/v1/users/{user}", None),
     ("GET", "/v1/admin/alerts", None),
+    ("GET", "/v1/admin/metrics", None),
     ("POST", "/v1/admin/alerts/{alert}", None),
     ("GET", "/v1/admin/dead-letters", None),
     ("GET", "/v1/admin/hosts", None),

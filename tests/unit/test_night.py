@@ -269,6 +269,19 @@ async def test_it_rests_in_proportion_to_what_it_takes(world: World) -> None:
     assert world.slept == [3.0, 3.0]
 
 
+async def test_it_does_not_rest_for_a_host_that_was_away(world: World) -> None:
+    """A user who was waited for, for a minute: the others wait no longer than between two tries."""
+
+    async def late(key: UserKey, command: Command, operation_id: str) -> Any:
+        world.seconds += 60.0
+        return {"changes": []}
+
+    world.actors.execute = late  # type: ignore[method-assign]
+    night = world.night(share=0.25, in_flight=1)
+    await night._page(await night.open(DATE, TONIGHT), KEYS[:1], Checkpoint("me"))
+    assert world.slept == [PACING.backoff_most_s]
+
+
 async def test_one_who_was_erased_meanwhile_is_empty(world: World) -> None:
     world.actors.kept = 0
 
