@@ -20,8 +20,8 @@ from hermes_memory.core.reasons import Reason
 def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
     """Link each contradicting pair that was never asked about, and ask which one holds.
 
-    The newer becomes the rival of the older, as it would have at write; only a frozen one always stands. A pair
-    about which the user was asked once is left as they answered it. After ``most`` questions it stops and answers
+    The newer becomes the rival of the older, as it would have at write; only a frozen one always stands, and of two
+    frozen ones both do. A pair about which the user was asked once is left as they answered it. After ``most`` questions it stops and answers
     whether there are more.
     """
     known = draft.current_settings().confirmations
@@ -32,8 +32,8 @@ def inspect_conflicts(draft: Draft, most: int | None = None) -> bool:
     more = False
     for pair in inspect(_standing(draft), draft.desk.policy.dimensions, asked):
         old, new = draft.board[pair.older.id], draft.board[pair.newer.id]
-        if old.rival_of or new.rival_of:
-            continue
+        if old.rival_of or new.rival_of or {old.lock, new.lock} == {Lock.FROZEN}:
+            continue  # of two that were frozen neither may be moved here (SPEC §5)
         if more := len(requests) == most:
             break
         old, new = (release(draft.board, m, None) if m.merged_into else m for m in (old, new))

@@ -11,7 +11,7 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -24,6 +24,8 @@ from hermes_memory.errors import HermesError
 from hermes_memory.ports.ledger import Ledger
 
 EVERYWHERE = ""  # the namespace of notes about the product as a whole
+NAMESPACES = "namespaces"  # the note of those that a night has seen users of
+NOBODY: Numbers = {"users": 0, "memories": 0, "tally": {}}
 MOST_FAILED = 1_000  # users of a shard that are named for another try; the others are counted alone
 
 
@@ -299,6 +301,7 @@ class Night:
         """After all shards: what concerns all users of a namespace, and the report; the same one if there is one."""
         done: dict[str, Any] | None = await self._patiently(lambda: self.report(run))
         if done is not None:
+            await self._forget_parts(run)
             return done
         shards = [await self._patiently(lambda n=n: self._checkpoint(run, n)) for n in range(run.shards)]  # type: ignore[misc]  # bound now
         if not all(shard.finished for shard in shards):
@@ -307,7 +310,11 @@ class Night:
         for shard in shards:
             sums.merge(shard.sums)
             reasons.update(shard.reasons)
-        spaces = {name: await self._closing(name, of, run) for name, of in sorted(sums.spaces.items())}
+        done = await self._patiently(lambda: self.report(run))
+        if done is not None:  # another driver was first, and may have taken out what the sums need
+            return done
+        names = await self._patiently(lambda: self._namespaces(sums.spaces))
+        spaces = {name: await self._closing(name, sums.spaces.get(name, NOBODY), run) for name in names}
         report = {
             "date": run.date, "now": run.now.isoformat(), "since": run.since, "shards": run.shards,
             "users": {
@@ -321,7 +328,26 @@ class Night:
         await self._patiently(
             lambda: self._ledger.put_note(EVERYWHERE, run.note("report"), report, expected=0)
         )
+        await self._forget_parts(run)
         return dict(await self._patiently(lambda: self.report(run)) or report)
+
+    async def _namespaces(self, seen: Iterable[str]) -> list[str]:
+        """Those with users, and those that had some on an earlier night: what was kept of these must go with them."""
+        note = await self._ledger.note(EVERYWHERE, NAMESPACES)
+        before = [] if note is None else note.value
+        names = sorted({*before, *seen})
+        if names != before:
+            await self._ledger.put_note(EVERYWHERE, NAMESPACES, names)
+        return names
+
+    async def _forget_parts(self, run: NightRun) -> None:
+        """Take out of the checkpoints what members added to a cohort: few are too few to be told of (S2 §7.2)."""
+        for number in range(run.shards):
+            at = await self._patiently(lambda n=number: self._checkpoint(run, n))  # type: ignore[misc]  # bound now
+            parts = [of.pop("cohort", None) for of in at.sums.spaces.values()]
+            if any(parts):
+                name, value = run.note(f"shard-{number:02d}"), at.dump()
+                await self._patiently(lambda n=name, v=value: self._ledger.put_note(EVERYWHERE, n, v))  # type: ignore[misc]
 
 
 def _progress(number: int, at: Checkpoint) -> ShardProgress:

@@ -9,7 +9,7 @@ from hermes_memory.core.board import Board, Op
 from hermes_memory.core.days import LocalDay
 from hermes_memory.core.decay import retention
 from hermes_memory.core.merging import Vector, VectorOf, compress
-from hermes_memory.core.model import LIVE, Category, Lock, Memory, Scope, Status, Tier
+from hermes_memory.core.model import LIVE, Category, Layer, Lock, Memory, Scope, Status, Tier
 from hermes_memory.core.reasons import Reason
 from hermes_memory.core.rules import LifeRules, Rules
 from hermes_memory.core.transitions import StatusEvent, may_leave_working
@@ -105,6 +105,8 @@ def _archive_reason(memory: Memory, days: int, rules: LifeRules) -> Reason | Non
         return Reason.STALE if days > rules.rival_days and not memory.safety else None
     if memory.contradictions >= rules.archive_disproved and memory.lock is Lock.PENDING and not memory.safety:
         return Reason.DISPROVED
+    if memory.safety:  # it goes by the user's word, never by its age
+        return None
     slight = memory.importance < rules.archive_event_importance
     if memory.category is Category.EVENT and days > rules.archive_event_days and slight:
         return Reason.STALE
@@ -113,6 +115,8 @@ def _archive_reason(memory: Memory, days: int, rules: LifeRules) -> Reason | Non
 
 
 def _wants_review(memory: Memory, days: int, rules: LifeRules) -> bool:
+    if memory.safety or memory.layer is Layer.RESTRICTION:
+        return False  # in review it would not be told any more (SPEC §7.1), and it binds however old it is
     old = days > rules.review_days
     return old and memory.access_count < rules.review_min_access and not _declared_fact(memory)
 

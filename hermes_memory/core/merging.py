@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -289,7 +290,7 @@ def _merge(board: Board, parts: list[Memory], seed: str, why: Reason = Reason.ME
     lock = first.lock
     merged = board.put(
         first.with_(
-            id="mem_" + digest(first.namespace, first.user_id, seed, "merged", first.id),
+            id=_free_id(board, first, seed),
             version=1, granularity=Granularity.SPAN, lock=Lock.PENDING, status=Status.ACTIVE, confirmations=(),
             contradictions=0, history=(), valid_from=None, valid_to=None, outcome=None,
             last_access_at=max((part.last_access_at for part in parts if part.last_access_at), default=None),
@@ -303,6 +304,13 @@ def _merge(board: Board, parts: list[Memory], seed: str, why: Reason = Reason.ME
         resting = board.status(part, StatusEvent.ARCHIVE, Op.MERGED, why)
         board.put(resting.with_(merged_into=merged.id))
     return merged
+
+
+def _free_id(board: Board, first: Memory, seed: str) -> str:
+    """An id that no record has or had here: what left a record may be merged again under the same seed."""
+    told = (first.namespace, first.user_id, seed, "merged", first.id)
+    ids = ("mem_" + digest(*told, *([str(number)] if number else [])) for number in count())
+    return next(made for made in ids if made not in board and made not in board.deleted)
 
 
 def _middle(parts: Iterable[Memory], vector_of: VectorOf) -> Vector | None:

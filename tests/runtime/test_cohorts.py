@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -126,3 +127,30 @@ async def test_it_is_off_unless_an_operator_turns_it_on(world: World) -> None:
     await Night(ledger, LocalUsers(host), PACING, closing, window_days=7).run("2026-03-02", world.clock.now())
     assert await ledger.note("app", "cohorts") is None
     assert await defaults(host) is None
+
+
+async def test_nothing_is_left_of_a_namespace_whose_users_were_all_erased(world: World) -> None:
+    host = await world.start(policy=POLICY)
+    keys = members(GROUP)
+    await consenting(world, host, keys)
+    await night(world, host, "2026-03-02")
+    assert await defaults(host) is not None
+    for key in keys:
+        await host.execute(key, EraseUser(), f"erase-{key}")
+    await night(world, host, "2026-03-03")
+    note = await world.ledgers["a"].note("app", "cohorts")
+    assert note is not None
+    assert note.value == {"members": 0, "slots": {}}
+    assert await defaults(host) is None
+
+
+async def test_no_checkpoint_of_a_night_that_is_over_tells_what_few_members_share(world: World) -> None:
+    host = await world.start(policy=POLICY)
+    await consenting(world, host, members(GROUP - 1))
+    report = await night(world, host, "2026-03-02")
+    ledger = world.ledgers["a"]
+    names = await ledger.notes("", "", "", 100)
+    assert "night/2026-03-02/shard-00" in names
+    kept = [(await ledger.note("", name)).value for name in names]
+    assert "coffee" not in json.dumps([kept, report])
+    assert await night(world, host, "2026-03-02") == report

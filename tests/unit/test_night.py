@@ -313,3 +313,24 @@ def test_sums_of_parts_are_the_sums_of_the_whole() -> None:
         "a": {"memories": 1, "tally": {"x": 2}, "users": 1}, "b": {"memories": 1, "tally": {"x": 2}, "users": 1},
     }  # fmt: skip
     assert (whole.done, whole.paused, whole.changes) == (2, 2, Counter({"maintain/old": 2}))
+
+
+async def test_of_two_drivers_that_end_at_once_the_first_one_tells(world: World) -> None:
+    """The first may have taken out of the checkpoints what the sums need (S2 §7.2, SPEC §9)."""
+    report = await world.night().run(DATE, TONIGHT)
+
+    class Late(Fragile):
+        early = True
+
+        async def note(self, namespace: str, name: str) -> Any:
+            if name.endswith("/report") and self.early:
+                self.early = False
+                return None
+            return await world.ledger.note(namespace, name)
+
+    async def never(*_: Any) -> dict[str, Any]:
+        raise AssertionError
+
+    late = world.night(Late(world.ledger))
+    late._closing = never
+    assert await late.finish(await late.open(DATE, TONIGHT)) == report
