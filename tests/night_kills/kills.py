@@ -68,8 +68,7 @@ class Nights:
     async def begun(cls, nodes: Nodes, folder: Path, users: int, chance: random.Random) -> Nights:
         """After a night that nothing disturbed."""
         nights = cls(nodes, folder, users, chance, [])
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "night.toml").write_text(toml_of(CONFIG | {"nightly": NIGHTLY}), encoding="utf-8")
+        nights._configure()
         calm = names("calm", users)
         await load(nodes.url, calm)
         before = await ends(nodes.url, calm)
@@ -115,6 +114,11 @@ class Nights:
         )
 
     # the job
+
+    def _configure(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = toml_of(CONFIG | {"nightly": NIGHTLY})
+        (self.folder / "night.toml").write_text(text, encoding="utf-8")
 
     def start(self, date: str) -> subprocess.Popen[bytes]:
         """The job, as ``ray job submit`` starts it on the head node."""
