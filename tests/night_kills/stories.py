@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import httpx
@@ -80,7 +81,18 @@ async def forget(url: str, users: Iterable[str]) -> None:
 
 def _told(export: dict[str, Any], user: str) -> str:
     named_alike = json.loads(json.dumps(export, ensure_ascii=False).replace(user, "the user"))
-    return json.dumps(canonical(named_alike), ensure_ascii=False, indent=1, sort_keys=True)
+    plain = canonical(named_alike)
+    plain["audit"] = _by_memory(plain["audit"])
+    return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True)
+
+
+def _by_memory(audit: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a night did, memory by memory: it takes them in the order of their ids, which differ between users."""
+    told: list[dict[str, Any]] = []
+    for actor, entries in groupby(audit, key=lambda entry: entry["actor"]):
+        same = list(entries)
+        told += sorted(same, key=lambda entry: str(entry["memory_id"])) if actor == "nightly" else same
+    return told
 
 
 async def _together(work: Iterable[Any]) -> None:
