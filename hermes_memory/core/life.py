@@ -70,10 +70,18 @@ def bring_back(board: Board, memory_ids: Iterable[str]) -> None:
             board.status(memory, StatusEvent.REACTIVATE, Op.REACTIVATED, Reason.RECALLED)
 
 
-def _least_wanted(tier: Tier, now: datetime, life: LifeRules) -> Callable[[Memory], tuple[float, str]]:
-    if tier is Tier.WORKING:
-        return lambda memory: (memory.updated_at.timestamp(), memory.id)
-    return lambda memory: (retention(memory, now, life), memory.id)
+def _least_wanted(
+    tier: Tier, now: datetime, life: LifeRules
+) -> Callable[[Memory], tuple[float, int, int, str]]:
+    """Of equal ones those go first that came first; what came back since, or was changed, stays longer."""
+    working = tier is Tier.WORKING
+
+    def worth(memory: Memory) -> tuple[float, int, int, str]:
+        value = memory.updated_at.timestamp() if working else retention(memory, now, life)
+        turn = memory.evidence[0].turn_index if memory.evidence else 0
+        return value, len(memory.history), turn, memory.id
+
+    return worth
 
 
 def age(board: Board, rules: LifeRules, today: LocalDay | None = None, most: int = MANY) -> bool:

@@ -74,7 +74,6 @@ class Nights:
         """After a night that nothing disturbed."""
         nights = cls(nodes, folder, users, chance, [])
         await asyncio.to_thread(_configure, folder)
-        nights._configure()
         calm = names("calm", users)
         await load(nodes.url, calm)
         before = await ends(nodes.url, calm)
@@ -120,11 +119,6 @@ class Nights:
         )
 
     # the job
-
-    def _configure(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        text = toml_of(CONFIG | {"nightly": NIGHTLY})
-        (self.folder / "night.toml").write_text(text, encoding="utf-8")
 
     def start(self, date: str) -> subprocess.Popen[bytes]:
         """The job, as ``ray job submit`` starts it on the head node."""

@@ -328,7 +328,7 @@ async def test_of_two_drivers_that_end_at_once_the_first_one_tells(world: World)
                 return None
             return await world.ledger.note(namespace, name)
 
-    async def never(*_: Any) -> dict[str, Any]:
+    async def never(namespace: str, sums: Any, run: NightRun) -> dict[str, Any]:
         raise AssertionError
 
     late = world.night(Late(world.ledger))
