@@ -218,7 +218,9 @@ def test_what_is_still_true_is_recalled_and_what_was_replaced_is_not(
 
 def test_a_reawakened_topic_is_reactivated(year: tuple[Diarist, list[Memory]]) -> None:
     person, _ = year
-    told = [m for m in person.state.memories.values() if "pottery" in m.content]  # by itself, and in its month's digest
+    told = [
+        m for m in person.state.memories.values() if "pottery" in m.content
+    ]  # by itself, and in its month's digest
     assert {m.status for m in told} == {Status.ARCHIVED}
     answer = person.ask("the pottery class")
     assert "pottery" in answer["context"]
