@@ -220,6 +220,7 @@ async def test_a_prefix_with_a_hash_tag_of_its_own_is_refused(server: Server, pr
 async def test_all_keys_of_a_user_have_one_hash_tag(ledger: RedisLedger, client: Any) -> None:
     await live(ledger)
     await ledger.bury_outbox(KEY, [2], "too_long")
+    await ledger.touch(KEY, 1, {}, {"2026-03-02": {"recalls": 1}})
     layout = Layout("hermes", client.hget("hermes:{meta}:facts", "salt").decode())
     names = layout.user(layout.tag(KEY), 1)
     there = {name for name in names if client.exists(name)}
