@@ -15,7 +15,7 @@ from hermes_memory.app.state import UserState
 from hermes_memory.core.board import Board
 from hermes_memory.core.dimensions import Dimensions
 from hermes_memory.core.model import LIVE, USER, Granularity, Memory, Status
-from hermes_memory.core.profile import SECTIONS, Slot, build_profile, slot_name, supports, waits
+from hermes_memory.core.profile import Slot, build_profile, slot_name, supports, waits
 from hermes_memory.core.rules import ProfileRules, Rules
 
 Taken = Mapping[str, list[str]]  # slot → the ids of the memories behind it
@@ -98,8 +98,3 @@ def slots_about(
     return build_profile(
         members.values(), dimensions, USER, rules.profile, state.rivals.values(), now, rules.locks.cap
     )
-
-
-def slots_of(profile: Mapping[str, Mapping[str, Slot]]) -> int:
-    """How many slots there are."""
-    return sum(len(profile[section]) for section in SECTIONS)

@@ -155,14 +155,15 @@ def _standing_lines(material: Material, language: str, dimensions: Dimensions) -
 
 
 def _directive(material: Material, language: str, dimensions: Dimensions) -> _Line:
-    """One line, "回答方式：回答长短 简短；似乎 语气 轻松": pending only seems so, what is denied is not wanted."""
+    """One line, "回答方式：回答长短：简短；语气：似乎 轻松": pending only seems so, what is denied is not wanted."""
     words, items = _WORDS[language], []
     for memory in sorted(material.style, key=lambda m: (m.dimension, m.created_at, m.id)):
         label = dimensions.label(memory.dimension, language) or _safe(memory.predicate)
         seems = f"{words['seems']} " if memory.lock is Lock.PENDING else ""
         denied = memory.polarity is Polarity.NEGATIVE and not dimensions.avoids(memory.dimension)
         mark = words["disputed"] if memory.id in material.disputed else ""
-        items.append(f"{seems}{label} {words['not'] if denied else ''}{_safe(memory.object)}{mark}")
+        wanted = f"{seems}{words['not'] if denied else ''}{_safe(memory.object)}"
+        items.append(f"{label}{words['colon']}{wanted}{mark}")
     text = f"- {words['style']}{words['colon']}{words['next'].join(dict.fromkeys(items))}"
     return _Line(text, tuple(memory.id for memory in material.style))
 

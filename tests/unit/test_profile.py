@@ -212,7 +212,7 @@ def test_s1_1_3_how_to_answer_is_one_line_of_the_block_and_only_seems_while_pend
         a_memory(id="s2", dimension="tone", predicate="语气", object="正式", layer=Layer.STYLE, polarity=Polarity.NEGATIVE),
     ]  # fmt: skip
     block = compose(Material(style=style, longterm=style), 600, default_rules().briefing, DIMENSIONS)
-    assert block.text.splitlines()[1:-1] == ["- 回答方式：长短 简短；似乎 语气 不要正式"]
+    assert block.text.splitlines()[1:-1] == ["- 回答方式：长短：简短；语气：似乎 不要正式"]
     assert block.memory_ids == ("s1", "s2")
 
 
@@ -229,4 +229,4 @@ def test_s1_1_3_the_directive_is_given_whatever_is_asked() -> None:
         ),
     )
     person.pass_time(days=1)
-    assert "- 回答方式：似乎 长短 简短" in person.recall("天气")["context"]
+    assert "- 回答方式：长短：似乎 简短" in person.recall("天气")["context"]
