@@ -16,7 +16,7 @@ from hermes_memory.core.tally import summed
 
 
 def aggregate(state: UserState, wanted: Aggregate, policy: Policy) -> dict[str, Any]:
-    """Counts of the days from ``wanted.since`` on, and of what is kept now; JSON-ready (``quality.Tallies.add``).
+    """Counts of the days from ``wanted.since`` on, and of what is kept now; JSON-ready (``night_sums.NightSums.add``).
 
     ``slots`` counts those about the user by layer, ``slots_adrift`` those of them that behaviour speaks against.
     """

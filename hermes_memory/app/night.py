@@ -13,13 +13,14 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from hermes_memory.app.commands import Aggregate, Maintain
 from hermes_memory.app.users import Users
 from hermes_memory.core.ids import UserKey, digest
 from hermes_memory.core.night_sums import NightSums, Numbers
+from hermes_memory.core.quality import window_start
 from hermes_memory.errors import HermesError
 from hermes_memory.ports.ledger import Ledger
 
@@ -157,7 +158,7 @@ class Night:
 
     async def open(self, date: str, now: datetime) -> NightRun:
         """The night of that date: as it was begun, or begun with this ``now``."""
-        since = (now.astimezone(UTC).date() - timedelta(days=self._window_days - 1)).isoformat()
+        since = window_start(now, self._window_days)
         first: dict[str, Any] = {
             "now": now.astimezone(UTC).isoformat(),
             "since": since,

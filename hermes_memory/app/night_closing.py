@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from hermes_memory.app import cohorts, quality
 from hermes_memory.app.night import NightRun
 from hermes_memory.core.night_sums import Numbers
-from hermes_memory.core.quality import figures
+from hermes_memory.core.quality import counts_of, figures
 from hermes_memory.core.rules import CohortRules, QualityRules
 from hermes_memory.ports.ledger import Ledger
 
@@ -21,7 +20,7 @@ class NamespaceClosing:
 
     async def __call__(self, namespace: str, sums: Numbers, run: NightRun) -> dict[str, Any]:
         """See ``Closing``."""
-        measured = figures(_counts(sums), self._rules)
+        measured = figures(counts_of(sums), self._rules)
         raised = await quality.tell(self._ledger, namespace, measured, run.now)
         await quality.keep(
             self._ledger, namespace, measured, users=sums["users"], since=run.since, at=run.now
@@ -34,8 +33,3 @@ class NamespaceClosing:
             "alerts": [alert.kind.removeprefix("quality_") for alert in raised],
             "cohort": {"members": cohort["members"], "slots": sum(map(len, cohort["slots"].values()))},
         }
-
-
-def _counts(sums: Numbers) -> Mapping[str, int]:
-    slots = sum(sums.get("slots", {}).values())
-    return {**sums["tally"], "slots": slots, "slots_adrift": sums.get("slots_adrift", 0)}

@@ -1,14 +1,13 @@
 """The figures by which the product measures itself (SPEC §10): shares of summed counts, never of words.
 
-Counts are kept per user and day (``core.tally``) and added up by the night, user by user, in ``Tallies``. A figure of
+Counts are kept per user and day (``core.tally``) and added up by the night, user by user (``core.night_sums``). A figure of
 too few cases says nothing and alarms nobody.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import sqrt
 from typing import Any
@@ -77,55 +76,15 @@ def figures(counts: Counts, rules: QualityRules) -> list[Figure]:
     return [_figure(name, *shares[name], rules) for name in FIGURES]
 
 
-def window_start(now: datetime, rules: QualityRules) -> str:
+def window_start(now: datetime, window_days: int) -> str:
     """The first day that counts: the window ends with today, which is not over (ISO, UTC)."""
-    return (now.astimezone(UTC).date() - timedelta(days=rules.window_days - 1)).isoformat()
+    return (now.astimezone(UTC).date() - timedelta(days=window_days - 1)).isoformat()
 
 
-@dataclass(slots=True)
-class Tallies:
-    """Sums over users: of what was counted, and of what they keep now. Streaming, mergeable, JSON-ready.
-
-    Whoever adds must see to it that each user is added once.
-    """
-
-    users: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    memories: Counter[str] = field(default_factory=Counter)  # "status.active", "lock.frozen" …
-    slots: Counter[str] = field(default_factory=Counter)  # by layer
-
-    def add(self, aggregate: Mapping[str, Any]) -> None:
-        """One user's answer to ``Aggregate``."""
-        self.users += 1
-        self.counts.update(aggregate["tally"])
-        self.counts.update({SLOTS: sum(aggregate["slots"].values()), SLOTS_ADRIFT: aggregate[SLOTS_ADRIFT]})
-        self.slots.update(aggregate["slots"])
-        for kind in ("status", "lock", "category", "tier"):
-            self.memories.update({f"{kind}.{name}": n for name, n in aggregate[f"by_{kind}"].items()})
-
-    def merge(self, other: Tallies) -> None:
-        """The sums of other users."""
-        self.users += other.users
-        self.counts.update(other.counts)
-        self.memories.update(other.memories)
-        self.slots.update(other.slots)
-
-    def dump(self) -> dict[str, Any]:
-        """JSON-ready, for a checkpoint."""
-        return {
-            "users": self.users, "counts": dict(self.counts), "memories": dict(self.memories),
-            "slots": dict(self.slots),
-        }  # fmt: skip
-
-    @classmethod
-    def load(cls, dumped: Mapping[str, Any]) -> Tallies:
-        """The inverse of ``dump``."""
-        sums = (Counter(dumped[name]) for name in ("counts", "memories", "slots"))
-        return cls(dumped["users"], *sums)
-
-    def figures(self, rules: QualityRules) -> list[Figure]:
-        """Every figure of these users."""
-        return figures(self.counts, rules)
+def counts_of(sums: Mapping[str, Any]) -> dict[str, int]:
+    """What ``figures`` takes, from the sum of users' answers to ``Aggregate`` (``core.night_sums``)."""
+    slots = sum(sums.get("slots", {}).values())
+    return {**sums.get("tally", {}), SLOTS: slots, SLOTS_ADRIFT: sums.get(SLOTS_ADRIFT, 0)}
 
 
 def _figure(name: str, part: int, cases: int, rules: QualityRules) -> Figure:

@@ -20,7 +20,7 @@ from hermes_memory.config import load_settings
 from hermes_memory.core.candidate import Extraction, ExtractionRequest
 from hermes_memory.core.ids import UserKey
 from hermes_memory.core.model import Signal
-from hermes_memory.core.quality import Figure, Tallies, window_start
+from hermes_memory.core.quality import Figure, counts_of, figures, window_start
 from hermes_memory.errors import LedgerUnavailable, NotFound, SessionOwned
 from hermes_memory.ports.embedder import Vectors
 from hermes_memory.runtime.host import UserHost
@@ -93,13 +93,12 @@ class History:
 
     async def aggregate(self, since: str | None = None) -> dict[str, Any]:
         now = self.world.clock.now()
-        since = since or window_start(now, self.policy.rules.quality)
+        since = since or window_start(now, self.policy.rules.quality.window_days)
         return await self.host.ask(KEY, Aggregate(since=since))
 
     async def figures(self) -> dict[str, Figure]:
-        tallies = Tallies()
-        tallies.add(await self.aggregate())
-        return {figure.name: figure for figure in tallies.figures(self.policy.rules.quality)}
+        counts = counts_of(await self.aggregate())
+        return {figure.name: figure for figure in figures(counts, self.policy.rules.quality)}
 
 
 @pytest.fixture

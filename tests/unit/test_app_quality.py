@@ -10,7 +10,7 @@ from hermes_memory.app.commands import Aggregate, Feedback
 from hermes_memory.app.tallying import tallied
 from hermes_memory.app.views import VIEWS
 from hermes_memory.core.model import Signal
-from hermes_memory.core.quality import Tallies
+from hermes_memory.core.night_sums import NightSums
 from hermes_memory.errors import NotFound
 from tests.small_world import HOUR, NOW, say
 from tests.tiny_ledger import Person
@@ -35,7 +35,7 @@ def test_an_aggregate_holds_counts_and_no_words() -> None:
     text = json.dumps(seen, ensure_ascii=False)
     assert SECRET not in text
     assert "苏州" not in text
-    Tallies().add(seen)
+    NightSums().add("app", {"changes": []}, seen, 0.0)
 
 
 def test_nothing_counted_makes_no_day() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_memory.app.quality import figure_record, quality_alert_id, quality_alerts
-from hermes_memory.core.quality import FIGURES, Figure, Tallies, figures, wilson, window_start
+from hermes_memory.core.night_sums import NightSums
+from hermes_memory.core.quality import FIGURES, Figure, counts_of, figures, wilson, window_start
 from hermes_memory.core.tally import TALLIED, Count
 from hermes_memory.errors import InvalidConfig
 from tests.small_world import NOW, default_rules
@@ -117,31 +117,33 @@ def test_limits_of_nothing_are_refused(limits: dict[str, Any]) -> None:
 
 
 def test_the_window_ends_with_the_present_day() -> None:
-    assert window_start(datetime(2026, 3, 8, 23, 30, tzinfo=UTC), RULES) == "2026-03-02"
-    assert window_start(datetime.fromisoformat("2026-03-08T01:00:00+08:00"), RULES) == "2026-03-01"
+    assert window_start(datetime(2026, 3, 8, 23, 30, tzinfo=UTC), 7) == "2026-03-02"
+    assert window_start(datetime.fromisoformat("2026-03-08T01:00:00+08:00"), 7) == "2026-03-01"
 
 
 def aggregate(**over: Any) -> dict[str, Any]:
     return {
-        "tally": {"recalls": 2}, "by_status": {"active": 3}, "by_lock": {"pending": 3}, "by_category": {"FACT": 3},
+        "tally": {"recalls": 2}, "memories": 3, "paused": False, "by_status": {"active": 3}, "by_lock": {"pending": 3}, "by_category": {"FACT": 3},
         "by_tier": {"working": 3}, "slots": {"identity": 2, "style": 1}, "slots_adrift": 1, **over,
     }  # fmt: skip
 
 
 def test_sums_stream_merge_and_survive_a_checkpoint() -> None:
-    one, other, both = Tallies(), Tallies(), Tallies()
+    one, other, both = NightSums(), NightSums(), NightSums()
     for sums in (one, both):
-        sums.add(aggregate())
+        sums.add("app", {"changes": []}, aggregate(), 0.0)
     for sums in (other, both):
-        sums.add(aggregate(tally={"recalls": 5, "welcome": 1}, slots={"style": 4}))
-    merged = Tallies.load(json.loads(json.dumps(one.dump())))
+        more = aggregate(tally={"recalls": 5, "welcome": 1}, slots={"style": 4})
+        sums.add("app", {"changes": []}, more, 0.0)
+    merged = NightSums.load(json.loads(json.dumps(one.dump())))
     merged.merge(other)
     assert merged == both
-    assert merged.users == 2
-    assert merged.counts == Counter({"recalls": 7, "slots": 7, "slots_adrift": 2, "welcome": 1})
-    assert merged.slots == Counter({"identity": 2, "style": 5})
-    assert merged.memories["lock.pending"] == 6
-    drift = next(one for one in merged.figures(replace(RULES, least_cases=1)) if one.name == "profile_drift")
+    space = merged.spaces["app"]
+    assert space["users"] == 2
+    assert space["by_lock"] == {"pending": 6}
+    counts = counts_of(space)
+    assert counts == {"recalls": 7, "slots": 7, "slots_adrift": 2, "welcome": 1}
+    drift = next(one for one in figures(counts, replace(RULES, least_cases=1)) if one.name == "profile_drift")
     assert (drift.part, drift.cases) == (2, 7)
 
 
